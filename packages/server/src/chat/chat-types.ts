@@ -4,6 +4,7 @@ import type { UIMessage } from 'ai';
 import type { Access } from '../http/access/access.ts';
 import type { Answers } from './answers.ts';
 import type { AppHistory } from './app-history.ts';
+import type { StopOptions, StopReceipt } from './client/chat-stop.ts';
 
 /** A user's message, from any protocol adapter. */
 export interface ChatMessage {
@@ -23,9 +24,6 @@ export interface SentWith {
   /** The headers that `forwardHeaders` lists. */
   readonly headers?: Readonly<Record<string, string>>;
 }
-
-/** `foreground`: the reply and its calls. `background`: what replies of the chat left running on purpose. */
-export type StopScope = 'foreground' | 'background' | 'all';
 
 /** What a page has answered about the calls of a message. */
 export interface ChatAnswers extends Pick<ChatMessage, 'chatId' | 'runId' | 'sent'> {
@@ -48,7 +46,8 @@ export interface Continued {
 export interface StopRequest {
   readonly runId?: string | undefined;
   readonly messageId?: string | undefined;
-  readonly scope?: StopScope;
+  /** `foreground`: the reply and its calls. `background`: what replies of the chat left running on purpose. */
+  readonly scope?: NonNullable<StopOptions['scope']>;
   /** Removes the stopped turn from the history. */
   readonly rollback?: boolean;
   readonly reason?: string | undefined;
@@ -69,17 +68,10 @@ export interface ChatAnswer {
   readonly why?: string;
 }
 
-export interface ChatStopReceipt {
+export interface ChatStopReceipt extends StopReceipt {
   readonly result: StoreCancelReceipt['result'] | 'recorded' | 'idle';
-  readonly rolledBack?: boolean;
-  /** Why the turn stays in the history: these calls had effects that were not undone. */
-  readonly effectsNotUndone?: readonly string[];
   /** The application's database refused the change, so nothing was removed or closed. */
   readonly unsaved?: true;
-  /** How many background tasks were stopped, if that was asked for. */
-  readonly background?: number;
-  /** The message whose calls waited for a person or a page, as it is now. */
-  readonly message?: UIMessage;
 }
 
 export interface ChatParts {

@@ -35,12 +35,11 @@ async function readReplyTasks(
   newestFirst: readonly TaskSummary[],
   store: TaskStore,
 ): Promise<Map<string, TaskSummary>> {
-  const inputs = await Promise.all(newestFirst.map(async (task) => (await store.get(task))?.inputs ?? []));
+  const records = await Promise.all(newestFirst.map((task) => store.get(task)));
   const answers = new Map<string, TaskSummary>();
   for (const [index, task] of newestFirst.entries()) {
-    const { id = findAnswers({ inputs: inputs[index]! })?.messageId } = (inputs[index]!.at(-1) ?? {}) as {
-      id?: string;
-    };
+    const { inputs = [] } = records[index] ?? {};
+    const { id = findAnswers({ inputs })?.messageId } = (inputs.at(-1) ?? {}) as { id?: string };
     if (id !== undefined && !answers.has(id)) answers.set(id, task);
   }
   return answers;

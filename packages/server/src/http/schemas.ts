@@ -1,5 +1,4 @@
 import { z } from '@hono/zod-openapi';
-import type { StopMode } from '@whoa/core';
 
 /** Names are indexed, and Postgres accepts only well-formed text. */
 export const NAME: z.ZodType<string> = z
@@ -8,27 +7,6 @@ export const NAME: z.ZodType<string> = z
   .max(200)
   .refine((name) => name.isWellFormed() && !name.includes('\0'), 'a NUL or half a character cannot be kept');
 
-const MAX_REASON_CHARACTERS = 1_000;
-
-/** The body of a cancel. */
-export interface CancelBody {
-  readonly reason?: string | undefined;
-  readonly mode: Extract<StopMode, string>;
-  readonly undo: boolean;
-}
-
-export const CANCEL_FIELDS: {
-  readonly reason: z.ZodType<string | undefined>;
-  readonly mode: z.ZodType<CancelBody['mode']>;
-  readonly undo: z.ZodType<boolean>;
-} = {
-  reason: z.string().max(MAX_REASON_CHARACTERS).optional().openapi({ description: 'The reason, as text.' }),
-  mode: z.enum(['graceful', 'now', 'kill']).default('graceful').openapi({
-    description: 'graceful: running calls may finish. now: they are interrupted. kill: they are not waited for.',
-  }),
-  undo: z.boolean().default(false).openapi({ description: 'Also undoes completed calls that can be undone.' }),
-};
-
 export const STATUSES = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'] as const;
 export const STATUS: z.ZodType<(typeof STATUSES)[number]> = z.enum(STATUSES);
 
@@ -36,7 +14,7 @@ export const MOMENT: z.ZodType<number> = z
   .number()
   .openapi({ description: 'Milliseconds since 1970, by the clock of the store.' });
 
-const REASON = z.object({
+export const REASON: z.ZodType = z.object({
   kind: z.string(),
   message: z.string().optional(),
   by: z.string().optional(),
@@ -85,19 +63,4 @@ export const TASK: z.ZodType = z
   })
   .openapi('Task');
 
-export const CANCEL_RECEIPT: z.ZodType = z
-  .object({
-    result: z.enum(['accepted', 'escalated', 'unchanged']),
-    status: STATUS,
-    level: z.enum(['drain', 'abort', 'kill']),
-    reason: REASON.openapi({ description: 'The first reason; later ones do not replace it.' }),
-    killAt: MOMENT,
-  })
-  .openapi('CancelReceipt');
-
-export const SEND_RECEIPT: z.ZodType = z
-  .object({ result: z.literal('accepted'), number: z.number().int() })
-  .openapi('SendReceipt', { description: 'Stored for the worker, which carries it out next.' });
-
 export const TASK_PARAMS: z.ZodObject<{ id: typeof NAME }> = z.object({ id: NAME });
-export const CALL_PARAMS: z.ZodObject<{ id: typeof NAME; callId: typeof NAME }> = z.object({ id: NAME, callId: NAME });

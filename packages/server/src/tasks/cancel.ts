@@ -4,13 +4,38 @@ import { type ConversationRef, cancelTasks, type StoreCancelReceipt, type TaskRe
 import type { Principal } from '../http/access/principal.ts';
 import { type ApiParts, defineEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { HttpError, unknownTask } from '../http/http-error.ts';
-import { CANCEL_FIELDS, CANCEL_RECEIPT, type CancelBody, NAME, STATUS, TASK_PARAMS } from '../http/schemas.ts';
+import { MOMENT, NAME, REASON, STATUS, TASK_PARAMS } from '../http/schemas.ts';
 import { findTrace } from '../http/traceparent.ts';
 import { withStoreRetry } from '../http/with-store-retry.ts';
 
 const MAX_BULK = 1_000;
+const MAX_REASON_CHARACTERS = 1_000;
 
+export const REASON_TEXT: z.ZodType<string | undefined> = z
+  .string()
+  .max(MAX_REASON_CHARACTERS)
+  .optional()
+  .openapi({ description: 'The reason, as text.' });
+
+const CANCEL_FIELDS = {
+  reason: REASON_TEXT,
+  mode: z.enum(['graceful', 'now', 'kill']).default('graceful').openapi({
+    description: 'graceful: running calls may finish. now: they are interrupted. kill: they are not waited for.',
+  }),
+  undo: z.boolean().default(false).openapi({ description: 'Also undoes completed calls that can be undone.' }),
+};
 const CANCEL = z.strictObject(CANCEL_FIELDS);
+
+const CANCEL_RECEIPT = z
+  .object({
+    result: z.enum(['accepted', 'escalated', 'unchanged']),
+    status: STATUS,
+    level: z.enum(['drain', 'abort', 'kill']),
+    reason: REASON.openapi({ description: 'The first reason; later ones do not replace it.' }),
+    killAt: MOMENT,
+  })
+  .openapi('CancelReceipt');
+
 const RESPONSES = {
   202: { description: 'The stop was accepted, or raised to a harder mode.', schema: CANCEL_RECEIPT },
   200: { description: 'It was already being stopped, at least as hard.', schema: CANCEL_RECEIPT },
@@ -103,7 +128,11 @@ function noLiveTasks(): HttpError {
 
 async function cancel(
   target: TaskRef | ConversationRef,
-  { principal, body, request }: { readonly principal: Principal; readonly body: CancelBody; readonly request: Request },
+  {
+    principal,
+    body,
+    request,
+  }: { readonly principal: Principal; readonly body: z.infer<typeof CANCEL>; readonly request: Request },
   { store, access, world }: ApiParts,
 ): Promise<StoreCancelReceipt> {
   const { mode, undo } = body;

@@ -4,10 +4,14 @@ import type { TaskCommand, TaskRef } from '@whoa/tasks';
 import type { AuditEvent, Principal } from '../http/access/principal.ts';
 import { type ApiParts, defineEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { HttpError, unknownTask } from '../http/http-error.ts';
-import { CALL_PARAMS, CANCEL_FIELDS, SEND_RECEIPT, TASK_PARAMS } from '../http/schemas.ts';
+import { COUNT, NAME, TASK_PARAMS } from '../http/schemas.ts';
 import { withStoreRetry } from '../http/with-store-retry.ts';
 import { refuseMessage } from './answering.ts';
-import { toReason } from './cancel.ts';
+import { REASON_TEXT, toReason } from './cancel.ts';
+
+const SEND_RECEIPT = z
+  .object({ result: z.literal('accepted'), number: COUNT })
+  .openapi('SendReceipt', { description: 'Stored for the worker, which carries it out next.' });
 
 const RESPONSES = {
   202: { description: 'It is stored for the worker.', schema: SEND_RECEIPT },
@@ -30,8 +34,8 @@ export const COMMAND_ENDPOINTS: readonly Endpoint[] = [
     right: 'cancel',
     forOperators: true,
     summary: 'Stops one call; the task continues. The result is in the journal (command-handled).',
-    params: CALL_PARAMS,
-    body: z.strictObject({ reason: CANCEL_FIELDS.reason }),
+    params: TASK_PARAMS.extend({ callId: NAME }),
+    body: z.strictObject({ reason: REASON_TEXT }),
     responses: RESPONSES,
     handle({ principal, tenant, params: { id, callId }, body, request }, parts) {
       const reason = createReason(toReason(principal, body.reason, request), parts.world.clock.now());

@@ -190,11 +190,10 @@ function useOtherTabs<Message extends UIMessage>(parts: TabParts<Message>): void
   }, [elsewhere, status, setMessages, resumeStream]);
 }
 
+type Listeners<Message extends UIMessage> = Pick<ChatOptions<Message>, 'onError' | 'onFinish'>;
+
 /** A reply that is read again from its start has neither failed nor finished. */
-function useQuietChanges<Message extends UIMessage>({
-  onError,
-  onFinish,
-}: Pick<ChatOptions<Message>, 'onError' | 'onFinish'>): Pick<ChatOptions<Message>, 'onError' | 'onFinish'> {
+function useQuietChanges<Message extends UIMessage>({ onError, onFinish }: Listeners<Message>): Listeners<Message> {
   const isChanged = useRef(false);
   return {
     onError(error) {

@@ -10,8 +10,7 @@ import {
   type Right,
   toPrincipal,
 } from './principal.ts';
-import { Rate } from './rate.ts';
-import { RateLimitDelay } from './rate-limit-delay.ts';
+import { RateLimit } from './rate-limit.ts';
 import { type ErrorBody, refuse, refuseTemporarily } from './refusal.ts';
 
 /** What one principal may use of a server. */
@@ -73,8 +72,7 @@ export function createAccess(options: AccessOptions): Access {
   const { authenticate, audit, clock = systemClock, onError = () => {} } = options;
   const limits = { ...ACCESS_LIMITS, ...options.limits };
   const origin = createOriginGuard(options);
-  const rate = new Rate(limits.requestsPerSecond, limits.requestsBurst);
-  const heldBack = new RateLimitDelay(clock);
+  const rate = new RateLimit({ perSecond: limits.requestsPerSecond, burst: limits.requestsBurst, clock });
   const streams = new Map<string, number>();
   const checkApprover = createApproverCheck(options, { clock, onError });
 
@@ -94,9 +92,9 @@ export function createAccess(options: AccessOptions): Access {
       if (refused !== undefined) return refused;
       const principal = await identify(request);
       if (principal instanceof Response) return principal;
-      const earlyMs = rate.take(formatPrincipal(principal), clock.now());
+      const earlyMs = rate.take(formatPrincipal(principal));
       if (earlyMs > 0) {
-        await heldBack.wait(request.signal);
+        await rate.holdBack(request.signal);
         const message = 'Too many requests; wait a moment';
         return refuseTemporarily(429, { code: 'too-many-requests', message }, earlyMs);
       }
