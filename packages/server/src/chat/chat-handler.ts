@@ -1,6 +1,7 @@
 import type { UIMessage } from 'ai';
 import type { Identity } from '../http/access/principal.ts';
-import { type ChatPage, type ChatPageRequest, requireRights } from './chat-list.ts';
+import { readMessages } from './chat-history.ts';
+import { type ChatPage, type ChatPageRequest, listChats, removeChat, requireRights } from './chat-list.ts';
 import { createChatRoutes } from './chat-routes.ts';
 import { type ChatServiceOptions, createChatService } from './chat-service.ts';
 import type { ChatTools } from './reply-options.ts';
@@ -70,9 +71,9 @@ export function createChatHandler<Tools extends ChatTools = Record<never, never>
     GET: fetch,
     POST: fetch,
     DELETE: fetch,
-    messages: async (chatId, user) => chat.messages(requireRights(user, 'read'), chatId),
-    chats: async (user, page = {}) => chat.list(requireRights(user, 'read'), page),
-    remove: async (chatId, user) => chat.remove(requireRights(user, 'start', 'cancel'), chatId),
+    messages: async (chatId, user) => readMessages(chat, { who: requireRights(user, 'read'), chatId }),
+    chats: async (user, page = {}) => listChats(chat, requireRights(user, 'read'), page),
+    remove: async (chatId, user) => removeChat(chat, { who: requireRights(user, 'start', 'cancel'), chatId }),
     [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
   };
 }

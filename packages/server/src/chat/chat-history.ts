@@ -14,7 +14,7 @@ import type { Principal } from '../http/access/principal.ts';
 import { HttpError } from '../http/http-error.ts';
 import { closeWaiting, findAnswers } from './answers.ts';
 import { findStarter, withAsked } from './app-history.ts';
-import type { ChatParts, ChatStop, ChatStopReceipt } from './chat-types.ts';
+import type { Chat, ChatStop, ChatStopReceipt } from './chat-types.ts';
 import { HISTORY_AGENT } from './history-work.ts';
 import { withStopReports } from './stop-reports.ts';
 import { isCallPart } from './ui/call-parts.ts';
@@ -34,7 +34,7 @@ export interface ChatRef {
   readonly chatId: string;
 }
 
-type Parts = Pick<ChatParts, 'store' | 'runner' | 'isReply' | 'isElsewhere' | 'history'>;
+type Parts = Pick<Chat, 'store' | 'runner' | 'isReply' | 'isElsewhere' | 'history'>;
 
 /** What a store takes as the input of a task. */
 const MAX_INPUT_BYTES = 4 * 1024 * 1024;

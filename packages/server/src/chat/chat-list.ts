@@ -7,7 +7,7 @@ import { may } from '../http/access/access.ts';
 import { type Identity, type Principal, type Right, toPrincipal } from '../http/access/principal.ts';
 import { HttpError } from '../http/http-error.ts';
 import type { ChatRef } from './chat-history.ts';
-import type { ChatParts } from './chat-types.ts';
+import type { Chat } from './chat-types.ts';
 import { joinText } from './ui/ui-messages.ts';
 
 /** A chat in a list. */
@@ -45,7 +45,7 @@ export function requireRights(identity: Identity, ...rights: readonly Right[]): 
 }
 
 export async function listChats(
-  { store, history }: ChatParts,
+  { store, history }: Chat,
   { tenant }: Principal,
   { limit = 20, cursor }: ChatPageRequest,
 ): Promise<ChatPage> {
@@ -65,7 +65,7 @@ export async function listChats(
 }
 
 /** Stops what a chat does, and removes everything the store has of it. Resolves with whether nothing is left. */
-export async function removeChat({ store }: ChatParts, { who, chatId }: ChatRef): Promise<boolean> {
+export async function removeChat({ store }: Chat, { who, chatId }: ChatRef): Promise<boolean> {
   const target = { tenant: who.tenant, conversation: chatId };
   await cancelBackground(store, target, { kind: 'user', by: who.name, message: 'its chat is removed' });
   return (await eraseRecords(store, target, { waitMs: WAIT_MS, by: who.name })).isComplete;

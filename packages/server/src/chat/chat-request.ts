@@ -6,11 +6,11 @@ import type { Principal } from '../http/access/principal.ts';
 import type { ErrorBody } from '../http/access/refusal.ts';
 import { invalid } from '../http/endpoint.ts';
 import { describeBadBody, HttpError } from '../http/http-error.ts';
-import { toRefusal } from '../tasks/questions.ts';
 import { readAnswers } from './answers.ts';
-import type { Chat } from './chat.ts';
+import { continueMessage, findActive, findMissed, streamReply } from './chat.ts';
 import type { ChatPageRequest } from './chat-list.ts';
-import type { ChatAnswer, ChatAnswers, ChatMessage, StopRequest } from './chat-types.ts';
+import type { Chat, ChatAnswer, ChatAnswers, ChatMessage, StopRequest } from './chat-types.ts';
+import { notAsked } from './questions.ts';
 import { fromStep, replay } from './stale-answers.ts';
 
 const name = z.string().min(1).max(200);
@@ -104,10 +104,10 @@ export function readSend(given: unknown, headers: Readonly<Record<string, string
 
 /** Opens what continues a message. If another page was first, this one is shown how its message ended. */
 export async function answerCalls(who: Principal, answers: ChatAnswers, chat: Chat): Promise<OpenReply> {
-  const { ref, isOwn, message } = await chat.answer(who, answers);
+  const { ref, isOwn, message } = await continueMessage(chat, who, answers);
   if (ref === undefined && message === undefined) throw notAsked();
-  if (ref !== undefined && isOwn) return (signal) => chat.stream(ref, signal, true);
-  return (signal) => fromStep(ref ? chat.stream(ref, signal) : replay(message!), answers.steps);
+  if (ref !== undefined && isOwn) return (signal) => streamReply(chat, ref, { signal, isAsking: true });
+  return (signal) => fromStep(ref ? streamReply(chat, ref, { signal }) : replay(message!), answers.steps);
 }
 
 /** Opens a reply for a reader. */
@@ -123,8 +123,8 @@ export async function replyFor(
   chat: Chat,
 ): Promise<TaskRef | undefined> {
   const [last = '', partial] = shown.split(';');
-  if (last === '') return chat.active(who, chatId);
-  return chat.missed(who, chatId, { id: decoded(last), isPartial: partial === 'partial' });
+  if (last === '') return findActive(chat, who, chatId);
+  return findMissed(chat, { who, chatId }, { id: decoded(last), isPartial: partial === 'partial' });
 }
 
 /** Names in headers are encoded. A name that cannot be decoded matches none of ours. */
@@ -136,22 +136,9 @@ function decoded(text: string): string {
   }
 }
 
-/** Answers the question that a request names. */
-export async function answerQuestion(who: Principal, answer: ChatAnswer, chat: Chat): Promise<'accepted'> {
-  const receipt = await chat.approve(who, answer);
-  if (receipt.result === 'not-found') throw notAsked();
-  if (receipt.result === 'too-late') throw toRefusal(receipt);
-  return receipt.result;
-}
-
 export function notFromUser(): HttpError {
   const message = 'messages: the last one must be from the user; the server stores the others';
   return new HttpError(400, { code: 'invalid', message });
-}
-
-export function notAsked(): HttpError {
-  const message = 'There is no such question; it was answered, or its reply has ended';
-  return new HttpError(409, { code: 'not-pending', message });
 }
 
 /** Returns the body of a request. Throws an `HttpError` if it is not JSON. */

@@ -4,10 +4,11 @@ import type { Principal, Right } from '../http/access/principal.ts';
 import { refuse } from '../http/access/refusal.ts';
 import { responseTo } from '../http/http-error.ts';
 import { streamEvents } from '../http/sse.ts';
-import { requireRights } from './chat-list.ts';
+import { openAnswered, sendMessage, stopChat, streamReply } from './chat.ts';
+import { readMessages } from './chat-history.ts';
+import { listChats, removeChat, requireRights } from './chat-list.ts';
 import {
   answerCalls,
-  answerQuestion,
   approveRequest,
   checked,
   LAST_MESSAGE,
@@ -19,6 +20,7 @@ import {
   stopRequest,
 } from './chat-request.ts';
 import type { ChatService } from './chat-service.ts';
+import { answerQuestion } from './questions.ts';
 
 /** Serves chats over HTTP for `useChat`, and adds a stop. */
 export function createChatRoutes(
@@ -43,29 +45,32 @@ export function createChatRoutes(
     });
     const sent = readSend(await readJson(c.req.raw, access), Object.fromEntries(headers));
     if ('given' in sent) return stream(c.req.raw, who, await answerCalls(who, sent, chat));
-    const ref = await chat.send(who, sent);
-    return stream(c.req.raw, who, (signal) => chat.stream(ref, signal, true));
+    const ref = await sendMessage(chat, who, sent);
+    return stream(c.req.raw, who, (signal) => streamReply(chat, ref, { signal, isAsking: true }));
   });
   routes.get('/:chatId/stream', admit('read'), async (c) => {
     const { who } = c.var;
     const ref = await replyFor(who, { chatId: c.req.param('chatId'), last: c.req.header(LAST_MESSAGE) }, chat);
-    return ref === undefined ? c.body(null, 204) : stream(c.req.raw, who, (signal) => chat.stream(ref, signal));
+    if (ref === undefined) return c.body(null, 204);
+    return stream(c.req.raw, who, (signal) => streamReply(chat, ref, { signal }));
   });
   routes.get('/:chatId/answered', admit('read'), async (c) => {
     const { who } = c.var;
     const { messageId = '' } = c.req.query();
     const questions = new Set(c.req.queries('question'));
-    const open = await chat.answered(who, { chatId: c.req.param('chatId'), messageId, questions });
+    const open = await openAnswered(chat, who, { chatId: c.req.param('chatId'), messageId, questions });
     return open === undefined ? c.body(null, 204) : streamEvents({ request: c.req.raw, who }, open, { access });
   });
   routes.get('/:chatId/messages', admit('read'), async (c) =>
-    c.json(await chat.messages(c.var.who, c.req.param('chatId'))),
+    c.json(await readMessages(chat, { who: c.var.who, chatId: c.req.param('chatId') })),
   );
-  routes.get('/', admit('read'), async (c) => c.json(await chat.list(c.var.who, checked(c.req.query(), listRequest))));
+  routes.get('/', admit('read'), async (c) =>
+    c.json(await listChats(chat, c.var.who, checked(c.req.query(), listRequest))),
+  );
   routes.delete('/:chatId', admit('start'), async (c) => {
     const who = requireRights(c.var.who, 'cancel');
     const target = c.req.param('chatId');
-    const isGone = await chat.remove(who, target);
+    const isGone = await removeChat(chat, { who, chatId: target });
     const result = isGone ? 'erased' : 'incomplete';
     access.audit(who, { type: 'erase', tenant: who.tenant, target, result });
     if (isGone) return c.body(null, 204);
@@ -101,14 +106,14 @@ export function shareRoutes(routes: Hono<ChatEnv>, service: ChatService, via: st
     const request = checked(await readJson(c.req.raw, access), stopRequest);
     const { runId, messageId, scope = 'foreground' } = request;
     const chatId = c.req.param('chatId');
-    const receipt = await chat.stop(who, { ...request, chatId, via });
+    const receipt = await stopChat(chat, who, { ...request, chatId, via });
     const target = runId ?? messageId ?? chatId;
     access.audit(who, { type: 'cancel', tenant: who.tenant, target, result: receipt.result, scope });
     return c.json(receipt, receipt.rolledBack === false ? 409 : 200);
   });
   routes.post('/:chatId/approve', admit('approve'), async (c) => {
     const answer = checked(await readJson(c.req.raw, access), approveRequest);
-    return c.json({ result: await answerQuestion(c.var.who, { ...answer, chatId: c.req.param('chatId') }, chat) });
+    return c.json({ result: await answerQuestion(chat, c.var.who, { ...answer, chatId: c.req.param('chatId') }) });
   });
   const app = new Hono();
   app.use(async (c, next) => {

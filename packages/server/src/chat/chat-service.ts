@@ -14,8 +14,8 @@ import { type Access, type AccessOptions, createAccess } from '../http/access/ac
 import type { Authenticate } from '../http/access/principal.ts';
 import type { LateResult } from './answers.ts';
 import { AppHistory, type ChatHistory, findStarter } from './app-history.ts';
-import { Chat } from './chat.ts';
 import { historyTask } from './chat-history.ts';
+import type { Chat } from './chat-types.ts';
 import { createHistoryWork, HISTORY_AGENT } from './history-work.ts';
 import type { ChatTools, ReplyWorkOptions } from './reply-options.ts';
 import { createReplyWork } from './reply-work.ts';
@@ -94,7 +94,7 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
   const own = { worker, leaseMs, approvals, waitForProvider, background, hooks } as Partial<RunnerOptions>;
   const runner = createRunner({ ...own, store, agents });
   const access = createAccess({ ...options, hosts: options.hosts ?? 'any', onError: report });
-  const chat = new Chat({
+  const chat: Chat = {
     store,
     access,
     runner,
@@ -107,7 +107,7 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
     waitUntil: options.waitUntil,
     readOnlyTools: readOnlyTools(agent),
     describeError,
-  });
+  };
   let serving: Promise<void> | undefined;
   return {
     chat,

@@ -18,7 +18,7 @@ export interface ChatMessage {
 }
 
 /** What a request has in addition to its message. It is stored, because another instance may take over the reply. */
-export interface SentWith {
+interface SentWith {
   /** The rest of the body, as in `sendMessage(message, { body })`. */
   readonly body?: Readonly<Record<string, unknown>>;
   /** The headers that `forwardHeaders` lists. */
@@ -74,7 +74,8 @@ export interface ChatStopReceipt extends StopReceipt {
   readonly unsaved?: true;
 }
 
-export interface ChatParts {
+/** Chats in a task store, for every protocol adapter. Each chat is a conversation of its tenant. */
+export interface Chat {
   readonly store: TaskStore;
   readonly runner: Runner;
   /** The agent that replies, by the name that its workers registered. */

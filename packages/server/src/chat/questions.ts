@@ -8,10 +8,11 @@ import type { UIMessage } from 'ai';
 import type { Principal } from '../http/access/principal.ts';
 import { HttpError } from '../http/http-error.ts';
 import { type AnswerBody, answerFor } from '../tasks/answering.ts';
+import { toRefusal } from '../tasks/questions.ts';
 import { type AskedQuestion, isOpen, readQuestions } from '../tasks/read-questions.ts';
 import type { PageAnswer } from './answers.ts';
 import type { ChatRef } from './chat-history.ts';
-import type { ChatAnswer, ChatAnswers, ChatParts, Continued } from './chat-types.ts';
+import type { Chat, ChatAnswer, ChatAnswers, Continued } from './chat-types.ts';
 import { getToolName, isCallPart } from './ui/call-parts.ts';
 
 /** Returns whether questions of a task still wait for an answer. */
@@ -27,7 +28,7 @@ export async function areOpen(store: TaskStore, ref: TaskRef, ids: readonly stri
  * @throws HttpError, 403, if they may not.
  */
 export async function checkAnswers(
-  { store, access, agent }: Pick<ChatParts, 'store' | 'access' | 'agent'>,
+  { store, access, agent }: Pick<Chat, 'store' | 'access' | 'agent'>,
   { who, chatId }: ChatRef,
   { message, answers }: { readonly message: UIMessage; readonly answers: readonly PageAnswer[] },
 ): Promise<{ readonly startedBy: string | undefined; readonly audit: (result: string) => void }> {
@@ -58,7 +59,7 @@ export async function checkAnswers(
 
 /** Answers the questions of an agent's reply with what a page says about its calls. */
 export async function answerReply(
-  parts: Pick<ChatParts, 'store' | 'access'>,
+  parts: Pick<Chat, 'store' | 'access'>,
   who: Principal,
   { chatId, given }: Pick<ChatAnswers, 'chatId' | 'given'>,
 ): Promise<Continued> {
@@ -92,21 +93,29 @@ function toValue(answer: PageAnswer, schema: AskedQuestion['schema']) {
   return { decision: approved ? 'yes' : 'no', ...(reason !== undefined && !approved && { why: reason }) } as const;
 }
 
-/** Answers a question of a chat. */
+/** Answers a question of a chat. Only a client that has read it knows its id. */
 export async function answerQuestion(
-  parts: Pick<ChatParts, 'store' | 'access'>,
+  parts: Pick<Chat, 'store' | 'access'>,
   who: Principal,
   { chatId, approvalId, ...value }: ChatAnswer,
-): Promise<AnswerReceipt> {
+): Promise<'accepted'> {
   const id = findQuestionTask(approvalId);
   const task = id && (await parts.store.get({ tenant: who.tenant, id }));
-  if (!task || task.conversation !== chatId) return { result: 'not-found' };
-  return answerOnce(parts, who, { id: approvalId, value });
+  if (!task || task.conversation !== chatId) throw notAsked();
+  const receipt = await answerOnce(parts, who, { id: approvalId, value });
+  if (receipt.result === 'not-found') throw notAsked();
+  if (receipt.result === 'too-late') throw toRefusal(receipt);
+  return receipt.result;
+}
+
+export function notAsked(): HttpError {
+  const message = 'There is no such question; it was answered, or its reply has ended';
+  return new HttpError(409, { code: 'not-pending', message });
 }
 
 /** Answers a question. A user who repeats an answer gets the same receipt. */
 function answerOnce(
-  { store, access }: Pick<ChatParts, 'store' | 'access'>,
+  { store, access }: Pick<Chat, 'store' | 'access'>,
   who: Principal,
   { id, value }: { readonly id: string; readonly value: AnswerBody },
 ): Promise<AnswerReceipt> {

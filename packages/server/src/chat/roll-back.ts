@@ -2,7 +2,7 @@ import type { CancelReasonInit } from '@whoa/core';
 import { followTask, type JournalEvent, type TaskRef } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
 import { type ChatRef, cutHistory, getMessageId, readHistory, stopWaiting } from './chat-history.ts';
-import type { ChatParts, ChatStopReceipt } from './chat-types.ts';
+import type { Chat, ChatStopReceipt } from './chat-types.ts';
 import { type CallPart, getToolName, isCallPart } from './ui/call-parts.ts';
 import type { ReplyEvent } from './ui/chunk-writer.ts';
 
@@ -13,7 +13,7 @@ type TurnEvent = JournalEvent | ReplyEvent;
  * added to it. `ref` is the task that was stopped; without one, a call of the last message may wait.
  */
 export async function rollBack(
-  parts: ChatParts,
+  parts: Chat,
   { ref, ...chat }: ChatRef & { readonly ref: TaskRef | undefined },
   reason: CancelReasonInit,
 ): Promise<Partial<ChatStopReceipt>> {

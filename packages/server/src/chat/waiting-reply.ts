@@ -3,14 +3,14 @@ import { followTask, type TaskRef, type TaskStore } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
 import { findAnsweredCall, findQuestion } from '../tasks/read-questions.ts';
 import { type ChatRef, readMessages } from './chat-history.ts';
-import type { ChatParts, ChatStopReceipt } from './chat-types.ts';
+import type { Chat, ChatStopReceipt } from './chat-types.ts';
 
 /** How long a stop waits until the calls are closed. Pages wait five seconds for its response. */
 const CLOSE_MS = 3_000;
 
 /** Stops a reply. A page has no stream of a reply that waits for people: the receipt has its message, with closed calls. */
 export async function stopReply(
-  parts: ChatParts,
+  parts: Chat,
   { ref, isRead, ...chat }: ChatRef & { readonly ref: TaskRef; readonly isRead: boolean },
   reason: CancelReasonInit,
 ): Promise<ChatStopReceipt> {
@@ -21,7 +21,7 @@ export async function stopReply(
   return { result, ...(message && { message }) };
 }
 
-async function readClosed(parts: ChatParts, chat: ChatRef, ref: TaskRef): Promise<UIMessage | undefined> {
+async function readClosed(parts: Chat, chat: ChatRef, ref: TaskRef): Promise<UIMessage | undefined> {
   for await (const seen of followTask(parts.store, ref, { signal: AbortSignal.timeout(CLOSE_MS) })) {
     if (seen.type !== 'end') continue;
     const { id: asked } = (seen.task.inputs.at(-1) ?? {}) as { readonly id?: string };

@@ -5,13 +5,15 @@ import { lacksRight, may } from '../../http/access/access.ts';
 import type { Principal } from '../../http/access/principal.ts';
 import { HttpError } from '../../http/http-error.ts';
 import { streamEvents } from '../../http/sse.ts';
+import { readQuestions } from '../../tasks/read-questions.ts';
 import type { Answers, PageAnswer } from '../answers.ts';
-import type { Chat } from '../chat.ts';
-import { isRun } from '../chat-history.ts';
-import { answerQuestion, approveRequest, checked, notAsked, notFromUser, readJson } from '../chat-request.ts';
+import { continueMessage, findActive, findRun, renameReply, sendMessage, stopChat, streamReply } from '../chat.ts';
+import { findAsking, isRun, readMessages } from '../chat-history.ts';
+import { approveRequest, checked, notFromUser, readJson } from '../chat-request.ts';
 import { type ChatEnv, createAdmit, shareRoutes } from '../chat-routes.ts';
 import { type ChatService, type ChatServiceOptions, createChatService } from '../chat-service.ts';
-import type { ChatAnswer } from '../chat-types.ts';
+import type { Chat, ChatAnswer } from '../chat-types.ts';
+import { answerQuestion, notAsked } from '../questions.ts';
 import type { ChatTools } from '../reply-options.ts';
 import { isCallPart } from '../ui/call-parts.ts';
 import { type AgUiMessage, type RunInput, runInput, toAgUiMessages } from './ag-ui-messages.ts';
@@ -72,7 +74,7 @@ function createRoutes(service: ChatService, api: string): Hono {
   const stream = async (request: Request, who: Principal, reading: RunReading): Promise<Response> => {
     const translator = await createTranslator(chat, reading);
     const { tenant, id } = reading.task;
-    const open = (signal: AbortSignal) => translator.translate(chat.stream({ tenant, id }, signal));
+    const open = (signal: AbortSignal) => translator.translate(streamReply(chat, { tenant, id }, { signal }));
     return streamEvents({ request, who }, open, { access });
   };
 
@@ -82,10 +84,10 @@ function createRoutes(service: ChatService, api: string): Hono {
   });
   routes.get('/:threadId/connect', admit('read'), async (c) => {
     const { who } = c.var;
-    const ref = await chat.active(who, c.req.param('threadId'));
-    const task = ref && (await chat.task(ref));
+    const ref = await findActive(chat, who, c.req.param('threadId'));
+    const task = ref && (await chat.store.get(ref));
     if (task === undefined) return c.body(null, 204);
-    const before = toAgUiMessages(await chat.messages(who, c.req.param('threadId')));
+    const before = toAgUiMessages(await readMessages(chat, { who, chatId: c.req.param('threadId') }));
     return stream(c.req.raw, who, { task, before, isJoining: true });
   });
   return shareRoutes(routes, service, 'ag-ui');
@@ -94,7 +96,7 @@ function createRoutes(service: ChatService, api: string): Hono {
 async function createTranslator(chat: Chat, reading: RunReading): Promise<AgUiTranslator> {
   const { task, before, isJoining = false, resumed = [] } = reading;
   const { tenant, id, key = id, conversation = id } = task;
-  const questions = [...(await chat.questions(task)).values()];
+  const questions = [...(await readQuestions(chat.store, task)).values()];
   const answered = questions.filter(({ isAnswered }) => isAnswered || isFinalStatus(task.status));
   return new AgUiTranslator({
     threadId: conversation,
@@ -104,7 +106,7 @@ async function createTranslator(chat: Chat, reading: RunReading): Promise<AgUiTr
     isJoining,
     answered: new Set(answered.map((question) => question.id)),
     resumed: new Set(resumed),
-    usage: async () => (await chat.task({ tenant, id }))?.outcome?.usage,
+    usage: async () => (await chat.store.get({ tenant, id }))?.outcome?.usage,
   });
 }
 
@@ -116,7 +118,7 @@ async function acceptRun(who: Principal, input: RunInput, chat: Chat): Promise<R
   if (!may(who, 'approve')) throw new HttpError(403, lacksRight('approve'));
   const task = { ...(await resumeRun(who, input, chat)), key: input.runId };
   const resumed = input.resume.map(({ interruptId }) => interruptId);
-  return { task, before: toAgUiMessages(await chat.messages(who, input.threadId)), resumed };
+  return { task, before: toAgUiMessages(await readMessages(chat, { who, chatId: input.threadId })), resumed };
 }
 
 /** Returns whether a request answers questions. A user who drops them and sends a new message wants a new run. */
@@ -134,18 +136,20 @@ async function isResume(who: Principal, input: RunInput, chat: Chat): Promise<bo
 }
 
 async function isKnown(who: Principal, { threadId, message }: RunInput, chat: Chat): Promise<boolean> {
-  return (await chat.messages(who, threadId)).some(({ id, role }) => id === message?.id && role === 'user');
+  return (await readMessages(chat, { who, chatId: threadId })).some(
+    ({ id, role }) => id === message?.id && role === 'user',
+  );
 }
 
 /** Starts the run of a request. Repeating the request returns the same run. */
 async function startRun(who: Principal, input: RunInput, chat: Chat): Promise<TaskRecord> {
   const { threadId: chatId, runId, message } = input;
-  const known = await chat.find(who, { chatId, runId });
+  const known = await findRun(chat, who, { chatId, runId });
   if (known !== undefined) return known;
   if (message === undefined) throw notFromUser();
   // A message that was already replied to gets a new reply, and everything after it is removed.
-  const ref = await chat.send(who, { chatId, runId, message, regenerate: await isKnown(who, input, chat) });
-  return (await chat.task(ref))!;
+  const ref = await sendMessage(chat, who, { chatId, runId, message, regenerate: await isKnown(who, input, chat) });
+  return (await chat.store.get(ref))!;
 }
 
 /**
@@ -153,9 +157,9 @@ async function startRun(who: Principal, input: RunInput, chat: Chat): Promise<Ta
  */
 async function resumeRun(who: Principal, input: RunInput, chat: Chat): Promise<TaskRecord> {
   const { threadId: chatId, runId } = input;
-  const found = await chat.find(who, { chatId, runId });
+  const found = await findRun(chat, who, { chatId, runId });
   const known = found && isRun(found) ? found : undefined;
-  const active = known ?? (await chat.active(who, chatId));
+  const active = known ?? (await findActive(chat, who, chatId));
   const { resume, results } = await splitResults(input, active, chat);
   if (resume.length === 0) return (await addResults(who, { ...input, results }, chat)).task;
   const approvals = resume.map(({ interruptId: approvalId, status, payload }) => {
@@ -163,25 +167,25 @@ async function resumeRun(who: Principal, input: RunInput, chat: Chat): Promise<T
     return checked({ ...(answer as object), approvalId }, approveRequest);
   });
   // The turn of the application's own loop has ended with the question.
-  const asking = known ? undefined : await chat.findAsking({ who, chatId }, approvals[0]!.approvalId);
+  const asking = known ? undefined : await findAsking(chat, { who, chatId }, approvals[0]!.approvalId);
   if (asking !== undefined) {
-    const { ref } = await chat.answer(who, { chatId, runId, given: toAnswers(asking, approvals), steps: 0 });
+    const { ref } = await continueMessage(chat, who, { chatId, runId, given: toAnswers(asking, approvals), steps: 0 });
     if (ref === undefined) throw notAsked();
-    return (await chat.task(ref))!;
+    return (await chat.store.get(ref))!;
   }
   if (active === undefined) throw notAsked();
   // It was stopped under this name before.
-  if (known === undefined && (await chat.rename(active, { chatId, runId })))
-    await chat.stop(who, { chatId, messageId: active.id, via: 'ag-ui' });
+  if (known === undefined && (await renameReply(chat, active, { chatId, runId })))
+    await stopChat(chat, who, { chatId, messageId: active.id, via: 'ag-ui' });
   else if (known === undefined || !isFinalStatus(known.status))
-    for (const approval of approvals) await answerQuestion(who, { ...approval, chatId }, chat);
+    for (const approval of approvals) await answerQuestion(chat, who, { ...approval, chatId });
   if (results.length > 0) await addResults(who, { ...input, results }, chat);
-  return (await chat.task(active))!;
+  return (await chat.store.get(active))!;
 }
 
 /** Separates approvals from answers that are results of calls. */
 async function splitResults({ resume }: RunInput, ref: TaskRef | undefined, chat: Chat) {
-  const questions = ref && (await chat.questions(ref));
+  const questions = ref && (await readQuestions(chat.store, ref));
   const isResult = ({ interruptId }: RunInput['resume'][number]): boolean =>
     (questions?.get(interruptId)?.kind ?? 'approve') !== 'approve';
   const results = resume.filter(isResult).map(({ interruptId, status, payload }): PageAnswer => {
@@ -211,15 +215,15 @@ async function addResults(
   { threadId: chatId, runId, results }: RunInput,
   chat: Chat,
 ): Promise<{ readonly task: TaskRecord; readonly resumed: readonly string[] }> {
-  const found = await chat.find(who, { chatId, runId });
-  const ref = found && isRun(found) ? found : await chat.active(who, chatId);
+  const found = await findRun(chat, who, { chatId, runId });
+  const ref = found && isRun(found) ? found : await findActive(chat, who, chatId);
   if (ref === undefined) throw notAsked();
   const given = { type: 'answers', messageId: ref.id, answers: results } as const;
-  const { ref: asked } = await chat.answer(who, { chatId, runId, given, steps: 0 });
+  const { ref: asked } = await continueMessage(chat, who, { chatId, runId, given, steps: 0 });
   if (asked === undefined) throw notAsked();
-  if (found === undefined && (await chat.rename(ref, { chatId, runId })))
-    await chat.stop(who, { chatId, messageId: ref.id, via: 'ag-ui' });
+  if (found === undefined && (await renameReply(chat, ref, { chatId, runId })))
+    await stopChat(chat, who, { chatId, messageId: ref.id, via: 'ag-ui' });
   const answered = new Set(results.map(({ toolCallId }) => toolCallId));
-  const questions = [...(await chat.questions(ref)).values()].filter(({ callId }) => answered.has(callId));
-  return { task: { ...(await chat.task(ref))!, key: runId }, resumed: questions.map(({ id }) => id) };
+  const questions = [...(await readQuestions(chat.store, ref)).values()].filter(({ callId }) => answered.has(callId));
+  return { task: { ...(await chat.store.get(ref))!, key: runId }, resumed: questions.map(({ id }) => id) };
 }

@@ -213,8 +213,8 @@ export class AgUiTranslator {
 
   #endCall(toolCallId: string, content: string): AgUiEvent[] {
     // Skip the result of a call that was never sent to the reader, or that the reader has sent.
-    if (this.#ended.has(toolCallId) || !this.#log.hasCall(toolCallId)) return [];
-    if (this.#run.before.some((one) => one.role === 'tool' && one.toolCallId === toolCallId)) return [];
+    const isSent = this.#run.before.some((one) => one.role === 'tool' && one.toolCallId === toolCallId);
+    if (isSent || this.#ended.has(toolCallId) || !this.#log.hasCall(toolCallId)) return [];
     this.#ended.add(toolCallId);
     const before = this.#calls.delete(toolCallId) ? [{ type: 'TOOL_CALL_END' as const, toolCallId }] : [];
     const messageId = this.#newName();
