@@ -8,26 +8,11 @@ const MAX_SERIES = 1_000;
 const MAX_LABEL_CHARACTERS = 100;
 const OTHER = 'other';
 
-/** Where metrics are recorded, and how they are named there. */
+/** Where metrics are recorded. */
 export interface MetricOutput {
   readonly meter: OtelMeter;
-  readonly describe: (name: MetricName) => { readonly name: string; readonly unit?: string };
-  /** Returns the name of the attribute for a label. */
-  readonly toAttribute: (label: string) => string;
-}
-
-/** Names as OpenTelemetry has them: labels have the prefix of Whoa, and an agent the name from the conventions. */
-export function toOpenTelemetry(meter: OtelMeter): MetricOutput {
-  return {
-    meter,
-    describe: (name) => ({ name, unit: METRICS[name].unit }),
-    toAttribute: (label) => (label === 'agent' ? 'gen_ai.agent.name' : `whoa.${label}`),
-  };
-}
-
-/** Names as Prometheus has them. The exporter does not add units to names, so these do. */
-export function toPrometheus(meter: OtelMeter): MetricOutput {
-  return { meter, describe: (name) => ({ name: toPrometheusName(name) }), toAttribute: (label) => label };
+  /** Names are those of Prometheus. Its exporter does not add units to names, so these have them. */
+  readonly isPrometheus: boolean;
 }
 
 type Write = (value: number) => void;
@@ -95,10 +80,13 @@ export class Meter {
   }
 }
 
-function createInstrument({ meter, describe, toAttribute }: MetricOutput, metric: MetricName): Instrument {
-  const { kind, labels: keys, help: description } = METRICS[metric];
-  const { name, ...unit } = describe(metric);
-  const options = { description, ...unit };
+function createInstrument({ meter, isPrometheus }: MetricOutput, metric: MetricName): Instrument {
+  const { kind, unit, labels: keys, help: description } = METRICS[metric];
+  const name = isPrometheus ? toPrometheusName(metric) : metric;
+  const options = { description, ...(!isPrometheus && { unit }) };
+  // In OpenTelemetry, labels have the prefix of Whoa, and an agent the name from the conventions.
+  const toAttribute = (label: string): string =>
+    isPrometheus ? label : label === 'agent' ? 'gen_ai.agent.name' : `whoa.${label}`;
   const toAttributes = (labels: readonly string[]): Attributes =>
     Object.fromEntries(keys.map((key, i) => [toAttribute(key), labels[i]!]));
   if (kind === 'counter') {

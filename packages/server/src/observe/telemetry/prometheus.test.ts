@@ -2,7 +2,7 @@ import { DataPointType, MeterProvider, MetricReader } from '@opentelemetry/sdk-m
 import { createMemoryStore } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { readValue } from '../../../../../test/telemetry/read-value.ts';
-import { Meter, toPrometheus } from './meter.ts';
+import { Meter } from './meter.ts';
 import { METRICS, type MetricName, toPrometheusName } from './metrics.ts';
 import { createPrometheusMetrics } from './prometheus.ts';
 import { createTelemetry } from './telemetry.ts';
@@ -28,7 +28,7 @@ class OwnReader extends MetricReader {
 
 test('each metric of the list is exposed with its name, kind, labels and help', async () => {
   const { meterProvider, read } = await createPrometheusMetrics();
-  const meter = new Meter([toPrometheus(meterProvider.getMeter('test'))]);
+  const meter = new Meter([{ meter: meterProvider.getMeter('test'), isPrometheus: true }]);
   const expected = (Object.keys(METRICS) as MetricName[]).flatMap((name) => {
     const { kind, help, labels, bounds } = METRICS[name];
     const series = meter.series(name, ...labels.map((label) => LABELS[label]!));

@@ -14,7 +14,7 @@ import { systemClock, type World } from '@whoa/core/embed';
 import { type Hooks, reportFailure } from '@whoa/core/internal';
 import type { RunnerEvent, RunnerOptions, TaskHandler, TaskStore } from '@whoa/tasks';
 import { LiveTasks } from './live-tasks.ts';
-import { Meter, toOpenTelemetry, toPrometheus } from './meter.ts';
+import { Meter, type MetricOutput } from './meter.ts';
 import type { MetricName } from './metrics.ts';
 import { observeStore } from './observed-store.ts';
 import type { PrometheusMetrics } from './prometheus.ts';
@@ -91,10 +91,9 @@ class ObservingTelemetry implements Telemetry {
     this.#options = options;
     this.#tracer = findTracer(options.tracerProvider);
     const { meterProvider = metrics, prometheus } = options;
-    this.#meter = new Meter([
-      toOpenTelemetry(meterProvider.getMeter(SCOPE)),
-      ...(prometheus === undefined ? [] : [toPrometheus(prometheus.meterProvider.getMeter(SCOPE))]),
-    ]);
+    const outputs: MetricOutput[] = [{ meter: meterProvider.getMeter(SCOPE), isPrometheus: false }];
+    if (prometheus) outputs.push({ meter: prometheus.meterProvider.getMeter(SCOPE), isPrometheus: true });
+    this.#meter = new Meter(outputs);
     this.#counts = new WorkCounts(this.#meter, (log) => this.log(log));
     this.#tasks = new LiveTasks({ tracer: this.#tracer, meter: this.#meter, clock: this.#clock });
   }
