@@ -2,7 +2,7 @@ import type { UIMessage } from 'ai';
 import type { Identity } from '../http/access/principal.ts';
 import { readMessages } from './chat-history.ts';
 import { type ChatPage, type ChatPageRequest, listChats, removeChat, requireRights } from './chat-list.ts';
-import { createChatRoutes } from './chat-routes.ts';
+import { createChatRoutes, type Fetch } from './chat-routes.ts';
 import { type ChatServiceOptions, createChatService } from './chat-service.ts';
 import type { ChatTools } from './reply-options.ts';
 
@@ -13,8 +13,6 @@ export interface ChatHandlerOptions<Tools extends ChatTools> extends ChatService
   /** The request headers that `reply` gets and the store keeps. Defaults to none; `cookie` and `authorization` are rejected. */
   readonly forwardHeaders?: readonly string[];
 }
-
-type Fetch = (request: Request) => Promise<Response>;
 
 /**
  * Spread `GET`, `POST` and `DELETE` into a route file, or pass `fetch` to a server. Dispose it to hand unfinished replies
@@ -64,8 +62,7 @@ export function createChatHandler<Tools extends ChatTools = Record<never, never>
     throw new TypeError(`forwardHeaders: '${secret}' is not stored; use it in authenticate, and pass on a principal`);
   const service = createChatService(options);
   const { chat } = service;
-  const routes = createChatRoutes(service, { api, forwardHeaders });
-  const fetch = async (request: Request): Promise<Response> => routes.fetch(request);
+  const fetch = createChatRoutes(service, { api, forwardHeaders });
   return {
     fetch,
     GET: fetch,

@@ -2,6 +2,7 @@ import { Hono, type MiddlewareHandler } from 'hono';
 import type { Access } from '../http/access/access.ts';
 import type { Principal, Right } from '../http/access/principal.ts';
 import { refuse } from '../http/access/refusal.ts';
+import { withCors } from '../http/cors.ts';
 import { responseTo } from '../http/http-error.ts';
 import { streamEvents } from '../http/sse.ts';
 import { openAnswered, sendMessage, stopChat, streamReply } from './chat.ts';
@@ -22,11 +23,13 @@ import {
 import type { ChatService } from './chat-service.ts';
 import { answerQuestion } from './questions.ts';
 
+export type Fetch = (request: Request) => Promise<Response>;
+
 /** Serves chats over HTTP for `useChat`, and adds a stop. */
 export function createChatRoutes(
   service: ChatService,
   { api, forwardHeaders }: { readonly api: string; readonly forwardHeaders: readonly string[] },
-): Hono {
+): Fetch {
   const { chat, access } = service;
   const routes = new Hono<ChatEnv>().basePath(api);
   const stream = (request: Request, who: Principal, open: OpenReply): Response =>
@@ -76,7 +79,7 @@ export function createChatRoutes(
     if (isGone) return c.body(null, 204);
     return refuse(409, { code: 'live', message: 'A reply of this chat has not stopped yet; remove it again' });
   });
-  return shareRoutes(routes, service, 'chat');
+  return serveRoutes(routes, service, 'chat');
 }
 
 /** Who has sent a request. */
@@ -95,10 +98,10 @@ export function createAdmit(access: Access): (right: Right) => MiddlewareHandler
 }
 
 /**
- * The routes that all protocols over HTTP share: a stop and an approval. Pages of listed origins may read the
- * responses, and errors become refusals. `via`: the protocol, for cancel reasons.
+ * Adds the routes that all protocols over HTTP share: a stop and an approval. Errors become refusals. `via`: the protocol,
+ * for cancel reasons.
  */
-export function shareRoutes(routes: Hono<ChatEnv>, service: ChatService, via: string): Hono {
+export function serveRoutes(routes: Hono<ChatEnv>, service: ChatService, via: string): Fetch {
   const { chat, access, onError } = service;
   const admit = createAdmit(access);
   routes.post('/:chatId/stop', admit('cancel'), async (c) => {
@@ -115,17 +118,10 @@ export function shareRoutes(routes: Hono<ChatEnv>, service: ChatService, via: st
     const answer = checked(await readJson(c.req.raw, access), approveRequest);
     return c.json({ result: await answerQuestion(chat, c.var.who, { ...answer, chatId: c.req.param('chatId') }) });
   });
-  const app = new Hono();
-  app.use(async (c, next) => {
+  routes.onError((error) => responseTo(error, onError));
+  routes.notFound(() => refuse(404, { code: 'unknown-route', message: 'There is no such route of a chat' }));
+  return (request) => {
     service.begin();
-    const sharing = Object.entries(access.getCorsHeaders(c.req.raw));
-    const isPreflight = c.req.method === 'OPTIONS' && sharing.length > 0;
-    if (isPreflight) c.res = access.checkOrigin(c.req.raw) ?? c.body(null, 204);
-    else await next();
-    for (const [header, value] of sharing) c.res.headers.set(header, value);
-  });
-  app.route('/', routes);
-  app.onError((error) => responseTo(error, onError));
-  app.notFound(() => refuse(404, { code: 'unknown-route', message: 'There is no such route of a chat' }));
-  return app;
+    return withCors(access, request, () => routes.fetch(request));
+  };
 }

@@ -67,7 +67,8 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
   checkRuntime();
   checkOptions(options);
   const { agent, reply, policy = 'replace', describeError, concurrency, hooks } = options;
-  const store = openStore(options.store);
+  const given = options.store;
+  const store = typeof given === 'object' && 'create' in given ? given : createTaskStore(given);
   const report = (error: unknown, what = 'chat'): void => reportFailure(hooks, what, error);
   const onFailure = (error: unknown): void => report(error, 'reply');
   let isClosed = false;
@@ -121,7 +122,7 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
     async [Symbol.asyncDispose]() {
       isClosed = true;
       await runner[Symbol.asyncDispose]();
-      if (store !== options.store) await store[Symbol.asyncDispose]();
+      if (store !== given) await store[Symbol.asyncDispose]();
     },
   };
 }
@@ -132,10 +133,6 @@ async function noteLate(runner: Runner, reply: TaskRecord, end: LateResult): Pro
   for (let tries = 0; tries < MAX_NOTES; tries++) {
     if ((await runner.run(task, { policy: 'queue' })).status === 'success') return;
   }
-}
-
-function openStore(store: ChatServiceOptions<ChatTools>['store']): TaskStore {
-  return typeof store === 'object' && 'create' in store ? store : createTaskStore(store);
 }
 
 /** The tools of the application's own loop are not known. */

@@ -64,12 +64,12 @@ const ERROR = z
 const ANONYMOUS: Principal = { tenant: '', name: 'nobody', rights: [] };
 const TENANT = NAME.openapi({ description: "Another tenant; needs the right 'operate'." });
 
-interface Variables {
+export interface ApiEnv {
   readonly Variables: { principal: Principal };
 }
 
 /** Adds an endpoint to an app, behind its guard. */
-export function mount(app: OpenAPIHono<Variables>, endpoint: Endpoint, parts: ApiParts): void {
+export function mount(app: OpenAPIHono<ApiEnv>, endpoint: Endpoint, parts: ApiParts): void {
   const { method, path, right, forOperators = false, summary, params, body } = endpoint;
   const query = z.strictObject({ ...endpoint.query?.shape, ...(forOperators && { tenant: TENANT.optional() }) });
   const route = createRoute({
@@ -86,7 +86,7 @@ export function mount(app: OpenAPIHono<Variables>, endpoint: Endpoint, parts: Ap
     },
     responses: toResponses(endpoint),
   });
-  app.openapi(route, (async (context: Context<Variables>) => {
+  app.openapi(route, (async (context: Context<ApiEnv>) => {
     const { req } = context;
     const valid = (target: string): unknown => (req.valid as (target: string) => unknown)(target);
     const { principal } = context.var;
@@ -105,7 +105,7 @@ export function mount(app: OpenAPIHono<Variables>, endpoint: Endpoint, parts: Ap
 }
 
 /** Don't read anything of a request before its sender is known. */
-function guard({ right, body }: Endpoint, access: Access): MiddlewareHandler<Variables> {
+function guard({ right, body }: Endpoint, access: Access): MiddlewareHandler<ApiEnv> {
   return async (context, next) => {
     const { raw } = context.req;
     const admitted = right === 'public' ? (access.checkOrigin(raw) ?? ANONYMOUS) : await access.authorize(raw, right);

@@ -7,12 +7,6 @@ const RECONNECT_MS = 1_000;
 /** Proxies close a connection that is silent for longer. */
 const HEARTBEAT_MS = 15_000;
 
-/** A request for a stream, and who sent it. */
-interface Reader {
-  readonly request: Request;
-  readonly who: Principal;
-}
-
 interface EventStreamOptions<Seen> {
   readonly access: Access;
   readonly clock?: Clock;
@@ -28,7 +22,7 @@ interface EventStreamOptions<Seen> {
  * fires.
  */
 export function streamEvents<Seen>(
-  { request, who }: Reader,
+  { request, who }: { readonly request: Request; readonly who: Principal },
   open: (signal: AbortSignal) => AsyncIterator<Seen, undefined>,
   { access, clock = systemClock, toText = toData, headers, terminator }: EventStreamOptions<Seen>,
 ): Response {

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import type { Json, Policy } from '@whoa/core';
 import type { World } from '@whoa/core/embed';
-import type { AnswerReceipt, Question, TaskRecord, TaskRef, TaskStore } from '@whoa/tasks';
+import type { AnswerReceipt, NewTask, Question, TaskRecord, TaskRef, TaskStore } from '@whoa/tasks';
 import { findQuestionTask } from '@whoa/tasks/internal';
 import type { Access } from '../http/access/access.ts';
 import type { AnswerableQuestion } from '../http/access/approvers.ts';
@@ -47,12 +47,6 @@ const WITHDRAWING: ReadonlySet<Policy> = new Set<Policy>(['queue', 'merge', 'ste
 interface AnsweringContext {
   readonly store: TaskStore;
   readonly access: Access;
-}
-
-interface MessageTarget {
-  readonly tenant: string;
-  readonly conversation: string | undefined;
-  readonly policy: Policy | undefined;
 }
 
 interface NewAnswerTo {
@@ -133,7 +127,7 @@ function toSchema(schema: object | undefined): z.ZodType | undefined {
  */
 export async function keepsQuestions(
   principal: Principal,
-  { tenant, conversation, policy }: MessageTarget,
+  { tenant, conversation, policy }: Pick<NewTask, 'tenant' | 'conversation'> & { readonly policy: Policy | undefined },
   { store, access }: AnsweringContext,
 ): Promise<boolean> {
   if (conversation === undefined || policy === undefined || !WITHDRAWING.has(policy)) return false;

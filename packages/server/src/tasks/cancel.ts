@@ -98,7 +98,10 @@ export const CANCEL_ENDPOINTS: readonly Endpoint[] = [
     body: CANCEL,
     responses: RESPONSES,
     handle: async ({ tenant, params: { id: conversation }, ...asked }, parts) =>
-      responseFor(await cancel({ tenant, conversation }, asked, parts), noLiveTasks()),
+      responseFor(
+        await cancel({ tenant, conversation }, asked, parts),
+        new HttpError(404, { code: 'nothing-lives', message: 'This conversation has no task to stop' }),
+      ),
   }),
   defineEndpoint({
     method: 'post',
@@ -120,11 +123,6 @@ export const CANCEL_ENDPOINTS: readonly Endpoint[] = [
     },
   }),
 ];
-
-function noLiveTasks(): HttpError {
-  const message = 'This conversation has no task to stop';
-  return new HttpError(404, { code: 'nothing-lives', message });
-}
 
 async function cancel(
   target: TaskRef | ConversationRef,

@@ -3,9 +3,9 @@ import { systemWorld, type World } from '@whoa/core/embed';
 import type { TaskStore } from '@whoa/tasks';
 import type { Access } from '../http/access/access.ts';
 import type { Login } from '../http/access/login.ts';
-import type { Principal } from '../http/access/principal.ts';
 import { refuse } from '../http/access/refusal.ts';
-import { type ApiParts, defineEndpoint, invalid, mount, type Route } from '../http/endpoint.ts';
+import { withCors } from '../http/cors.ts';
+import { type ApiEnv, type ApiParts, defineEndpoint, invalid, mount, type Route } from '../http/endpoint.ts';
 import { responseTo } from '../http/http-error.ts';
 import { CANCEL_ENDPOINTS } from './cancel.ts';
 import { COMMAND_ENDPOINTS } from './commands.ts';
@@ -61,7 +61,7 @@ export interface TaskApi {
 export function createTaskApi(options: TaskApiOptions): TaskApi {
   const { store, access, agents, login, metrics, isDraining, onError = () => {}, world = systemWorld } = options;
   const parts: ApiParts = { store, access, world, agents, login, metrics, isDraining, onError };
-  const app = new OpenAPIHono<{ Variables: { principal: Principal } }>({
+  const app = new OpenAPIHono<ApiEnv>({
     defaultHook(result) {
       if (!result.success) throw invalid(result.error);
     },
@@ -97,19 +97,15 @@ export function createTaskApi(options: TaskApiOptions): TaskApi {
   return {
     routes: endpoints.map(({ method, path, right }) => ({ method, path, right })),
     async fetch(request) {
-      const sharing = access.getCorsHeaders(request);
-      const isPreflight = request.method === 'OPTIONS' && sharing['access-control-allow-origin'] !== undefined;
-      const response = isPreflight
-        ? (access.checkOrigin(request) ?? new Response(null, { status: 204 }))
-        : await app.fetch(request);
-      const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...sharing };
-      for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
+      const response = await withCors(access, request, () => app.fetch(request));
+      response.headers.set('cache-control', 'no-store');
+      response.headers.set('x-content-type-options', 'nosniff');
       return response;
     },
   };
 }
 
-function createOpenApiDocument(app: OpenAPIHono<{ Variables: { principal: Principal } }>): object {
+function createOpenApiDocument(app: OpenAPIHono<ApiEnv>): object {
   app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', { type: 'http', scheme: 'bearer' });
   app.openAPIRegistry.registerComponent('securitySchemes', 'cookie', { type: 'apiKey', in: 'cookie', name: 'whoa' });
   return app.getOpenAPI31Document({

@@ -10,7 +10,7 @@ import type { Answers, PageAnswer } from '../answers.ts';
 import { continueMessage, findActive, findRun, renameReply, sendMessage, stopChat, streamReply } from '../chat.ts';
 import { findAsking, isRun, readMessages } from '../chat-history.ts';
 import { approveRequest, checked, notFromUser, readJson } from '../chat-request.ts';
-import { type ChatEnv, createAdmit, shareRoutes } from '../chat-routes.ts';
+import { type ChatEnv, createAdmit, type Fetch, serveRoutes } from '../chat-routes.ts';
 import { type ChatService, type ChatServiceOptions, createChatService } from '../chat-service.ts';
 import type { Chat, ChatAnswer } from '../chat-types.ts';
 import { answerQuestion, notAsked } from '../questions.ts';
@@ -53,8 +53,7 @@ export function createAgUiHandler<Tools extends ChatTools = Record<never, never>
   options: AgUiHandlerOptions<Tools>,
 ): AgUiHandler {
   const service = createChatService(options);
-  const routes = createRoutes(service, options.api ?? '/api/ag-ui');
-  const fetch = async (request: Request): Promise<Response> => routes.fetch(request);
+  const fetch = createRoutes(service, options.api ?? '/api/ag-ui');
   return { fetch, GET: fetch, POST: fetch, [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() };
 }
 
@@ -67,7 +66,7 @@ interface RunReading {
   readonly resumed?: readonly string[];
 }
 
-function createRoutes(service: ChatService, api: string): Hono {
+function createRoutes(service: ChatService, api: string): Fetch {
   const { chat, access } = service;
   const routes = new Hono<ChatEnv>().basePath(api);
   const admit = createAdmit(access);
@@ -90,7 +89,7 @@ function createRoutes(service: ChatService, api: string): Hono {
     const before = toAgUiMessages(await readMessages(chat, { who, chatId: c.req.param('threadId') }));
     return stream(c.req.raw, who, { task, before, isJoining: true });
   });
-  return shareRoutes(routes, service, 'ag-ui');
+  return serveRoutes(routes, service, 'ag-ui');
 }
 
 async function createTranslator(chat: Chat, reading: RunReading): Promise<AgUiTranslator> {

@@ -1,5 +1,4 @@
-import { type Content, type StopReport, toText } from '@whoa/core';
-import type { CallState } from '@whoa/core/embed';
+import { type CallResult, type StopReport, toText } from '@whoa/core';
 import { describeStoppedCall } from '@whoa/core/internal';
 import type { JournalEvent, TaskRecord } from '@whoa/tasks';
 import type { UIMessageChunk } from 'ai';
@@ -8,12 +7,7 @@ import { getKind, isWords, type Shown, type TextKind, type TurnEnd, toDelta, toO
 import { LOST_CALL } from './ui-chunks.ts';
 
 /** The end of a call, according to the journal. */
-interface EndedCall {
-  readonly callId: string;
-  readonly state: CallState;
-  readonly content?: Content;
-  readonly details?: unknown;
-}
+type EndedCall = Pick<CallResult, 'callId' | 'state'> & Partial<Pick<CallResult, 'content' | 'details'>>;
 
 type DescribeError = (error: { readonly message: string; readonly code?: string }) => string;
 

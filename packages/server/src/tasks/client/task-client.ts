@@ -231,13 +231,12 @@ interface Parts {
 function createSender({ url, token, fetch: own }: TaskClientOptions) {
   const base = url.replace(/\/+$/, '');
   return (method: string, path: string, { body, query = {}, headers, signal }: Parts): Promise<Response> => {
-    const given = Object.entries(query).filter(([, value]) => value !== undefined);
-    const search =
-      given.length === 0
-        ? ''
-        : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()}`;
+    const given = Object.entries(query).flatMap(([name, value]): [string, string][] =>
+      value === undefined ? [] : [[name, `${value}`]],
+    );
+    const search = new URLSearchParams(given).toString();
     // Look the global up each time: applications replace it.
-    return (own ?? globalThis.fetch)(`${base}${path}${search}`, {
+    return (own ?? globalThis.fetch)(`${base}${path}${search && `?${search}`}`, {
       method,
       // Don't follow redirects: the token must not go to another server.
       redirect: 'error',
