@@ -4,8 +4,8 @@ import { systemWorld } from '@whoa/core/embed';
 import { followTask, type NewTask, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
 import { z } from 'zod';
 import { withStoreRetry } from '../http/with-store-retry.ts';
-import { type McpAgents, type McpCaller, TASKS_EXTENSION } from './host.ts';
-import { cancelFor, findAbilities, INTERNAL, INVALID_PARAMS, serveTaskRequests } from './task-requests.ts';
+import { findAbilities, type McpAgents, type McpCaller, TASKS_EXTENSION } from './host.ts';
+import { cancelFor, INTERNAL, INVALID_PARAMS, serveTaskRequests } from './task-requests.ts';
 import { describeHandle, toMcpResult } from './task-state.ts';
 
 type ServerLibrary = typeof import('@modelcontextprotocol/server');

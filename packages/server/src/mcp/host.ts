@@ -29,8 +29,8 @@ interface HostAbilities {
 }
 
 /** Reads the abilities of a host from the metadata of its request. Hosts of older protocols send none. */
-export function readAbilities(meta: unknown): HostAbilities {
-  const capabilities = toFields(toFields(meta)[CAPABILITIES]);
+export function findAbilities({ mcpReq }: { readonly mcpReq: { readonly envelope?: unknown } }): HostAbilities {
+  const capabilities = toFields(toFields(mcpReq.envelope)[CAPABILITIES]);
   const { elicitation } = capabilities;
   const isForm = Object.keys(toFields(elicitation)).length === 0 || 'form' in toFields(elicitation);
   return {
@@ -38,11 +38,6 @@ export function readAbilities(meta: unknown): HostAbilities {
     canAsk: typeof elicitation === 'object' && elicitation !== null && isForm,
   };
 }
-
-/** What a host lacks that uses tasks without declaring them. */
-export const MISSING_TASKS: { requiredCapabilities: { extensions: Record<string, Record<string, never>> } } = {
-  requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } },
-};
 
 function toFields(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};

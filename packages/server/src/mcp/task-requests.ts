@@ -9,7 +9,7 @@ import { HttpError } from '../http/http-error.ts';
 import { withStoreRetry } from '../http/with-store-retry.ts';
 import { answerFor } from '../tasks/answering.ts';
 import { readOpenQuestions } from '../tasks/read-questions.ts';
-import { type McpCaller, MISSING_TASKS, readAbilities } from './host.ts';
+import { findAbilities, type McpCaller, TASKS_EXTENSION } from './host.ts';
 import { readAnswer } from './task-questions.ts';
 import { describeTask } from './task-state.ts';
 
@@ -17,6 +17,7 @@ type ServerLibrary = typeof import('@modelcontextprotocol/server');
 
 export const INVALID_PARAMS = -32_602;
 export const INTERNAL = -32_603;
+const MISSING = { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } };
 const OF_TASK = z.looseObject({ taskId: z.string().min(1) });
 
 interface TaskRequestParts {
@@ -32,7 +33,7 @@ export function serveTaskRequests({ server }: McpServer, { library, store, calle
   const mayApprove = may(principal, 'approve');
   const ofTask = (method: string, answer: (ref: TaskRef, context: ServerContext) => Promise<Result | undefined>) => {
     server.setRequestHandler(method, { params: OF_TASK }, async ({ taskId }, context) => {
-      if (!findAbilities(context).hasTasks) throw new MissingRequiredClientCapabilityError(MISSING_TASKS);
+      if (!findAbilities(context).hasTasks) throw new MissingRequiredClientCapabilityError(MISSING);
       const found = await answer({ tenant: principal.tenant, id: taskId }, context);
       if (found === undefined) throw new ProtocolError(INVALID_PARAMS, 'There is no such task');
       return found;
@@ -70,11 +71,6 @@ export function serveTaskRequests({ server }: McpServer, { library, store, calle
     }
     return {};
   });
-}
-
-/** Reads what the host of a request can do. */
-export function findAbilities({ mcpReq: { envelope } }: ServerContext): ReturnType<typeof readAbilities> {
-  return readAbilities(envelope);
 }
 
 /** Cancels a task for a caller, and returns what the store answered. */
