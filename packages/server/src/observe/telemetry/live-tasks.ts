@@ -90,7 +90,9 @@ export class LiveTasks {
     const takenAt = clock.now();
     const questions = new Map((orders.questions ?? []).map((one) => [one.id, one]));
     this.#tasks.set(id, { claim, head, takenAt, span, context: within, aheadMs: orders.now - takenAt, questions });
-    this.#hold(claim.session, leaseMs, askedAt);
+    const session = this.#sessions.get(claim.session) ?? { leaseMs, held: 0, keptAt: askedAt };
+    session.held++;
+    this.#sessions.set(claim.session, session);
     this.#running.set(this.#tasks.size);
     const { createdAt, notBefore = 0 } = head;
     const isNew = head.epoch === 1 && head.crashes === 0;
@@ -141,7 +143,9 @@ export class LiveTasks {
     const { meter, clock } = this.#options;
     const { head, span, cancel, stop } = live;
     this.#tasks.delete(id);
-    this.#drop(live.claim.session);
+    const session = this.#sessions.get(live.claim.session);
+    // Without tasks it is not renewed.
+    if (session !== undefined && --session.held === 0) this.#sessions.delete(live.claim.session);
     this.#running.set(this.#tasks.size);
     const ended = this.#getSeries(head.agent)[status];
     ended.count.add();
@@ -193,18 +197,6 @@ export class LiveTasks {
       ...(conversation !== undefined && { 'gen_ai.conversation.id': conversation }),
     };
     return tracer.startSpan(`whoa.task ${agent}`, { kind: SpanKind.CONSUMER, attributes }, origin);
-  }
-
-  #hold(session: string, leaseMs: number, askedAt: number): void {
-    const kept = this.#sessions.get(session);
-    if (kept === undefined) this.#sessions.set(session, { leaseMs, held: 1, keptAt: askedAt });
-    else kept.held++;
-  }
-
-  /** Forget a session without tasks: it is not renewed. */
-  #drop(session: string): void {
-    const kept = this.#sessions.get(session);
-    if (kept !== undefined && --kept.held === 0) this.#sessions.delete(session);
   }
 
   #storeNow({ aheadMs }: LiveTask): number {

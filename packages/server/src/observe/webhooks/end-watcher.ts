@@ -135,10 +135,7 @@ export class TaskEndWatcher implements AsyncDisposable {
       }
       cursor = page.next;
     } while (cursor !== undefined);
-    if (this.#isByTenant) this.#scheduleTenantScan();
-  }
-
-  #scheduleTenantScan(): void {
+    if (!this.#isByTenant) return;
     this.#tenantsTimer?.[Symbol.dispose]();
     this.#tenantsTimer = this.#options.world.clock.setTimer(TENANTS_MS, () => {
       this.#missing ??= 'new tenants';

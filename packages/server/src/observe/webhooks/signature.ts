@@ -25,15 +25,11 @@ export function readSecrets(given: string | readonly string[], field: string): r
   });
 }
 
-/** What is signed: one event, at the time of an attempt. */
-export interface Signed {
-  readonly id: string;
-  readonly timestamp: number;
-  readonly body: string;
-}
-
-/** Returns the headers of the Standard Webhooks convention. There is one signature for each secret. */
-export function signatureHeaders({ id, timestamp, body }: Signed, secrets: readonly Buffer[]): Record<string, string> {
+/** Returns the headers of the Standard Webhooks convention for one attempt. There is one signature for each secret. */
+export function signatureHeaders(
+  { id, timestamp, body }: { readonly id: string; readonly timestamp: number; readonly body: string },
+  secrets: readonly Buffer[],
+): Record<string, string> {
   const signatures = secrets.map(
     (secret) => `v1,${createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')}`,
   );

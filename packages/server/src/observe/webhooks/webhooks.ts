@@ -127,7 +127,8 @@ class StoreWebhooks implements Webhooks {
       agents: Object.fromEntries(agents),
       hooks: { 'store-error': ({ error }) => onError(error) },
     });
-    const onEnd = (task: TaskSummary): Promise<void> => this.#plan(task);
+    const onEnd = (task: TaskSummary): Promise<void> =>
+      this.#plan(task.status as TaskEnd, { id: task.id, body: toBody(task) });
     const isAsked = this.#endpoints.some(({ events }) => QUESTION_EVENTS.some((event) => events.includes(event)));
     const onQuestions = isAsked && { onQuestions: (task: TaskRecord) => this.#planQuestions(task) };
     this.#watcher = new TaskEndWatcher({ store, world, except: WEBHOOKS_TENANT, onEnd, onError, ...onQuestions });
@@ -143,17 +144,14 @@ class StoreWebhooks implements Webhooks {
     await this.#runner[Symbol.asyncDispose]();
   }
 
-  /** Stores the deliveries of an ended task. Doing it twice, or in several processes, stores each once. */
-  async #plan(task: TaskSummary): Promise<void> {
-    const status = task.status as TaskEnd;
-    for (const { agent, events } of this.#endpoints)
-      if (events.includes(status)) await this.#create(agent, { id: task.id, attempt: 1, body: toBody(task) });
+  async #planQuestions(task: TaskRecord): Promise<void> {
+    for (const { type, ...report } of toQuestionReports(task)) await this.#plan(type, { ...report, task: task.id });
   }
 
-  async #planQuestions(task: TaskRecord): Promise<void> {
-    for (const { type, ...report } of toQuestionReports(task))
-      for (const { agent, events } of this.#endpoints)
-        if (events.includes(type)) await this.#create(agent, { ...report, task: task.id, attempt: 1 });
+  /** Stores the deliveries of an event. Doing it twice, or in several processes, stores each once. */
+  async #plan(event: WebhookEvent, delivery: Omit<Delivery, 'attempt'>): Promise<void> {
+    for (const { agent, events } of this.#endpoints)
+      if (events.includes(event)) await this.#create(agent, { ...delivery, attempt: 1 });
   }
 
   async #create(agent: string, delivery: Delivery, inMs = 0): Promise<void> {
