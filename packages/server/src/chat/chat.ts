@@ -206,14 +206,14 @@ export async function stopChat(chat: Chat, who: Principal, stop: ChatStop): Prom
   const { chatId, via, reason: message, scope = 'foreground' } = stop;
   const reason = { kind: 'user', by: who.name, via, ...(message !== undefined && { message }) };
   // Stop the reply first: once it is stopped, it starts no more background tasks.
-  const receipt = scope === 'background' ? undefined : await stopOne(chat, { ...stop, who }, reason);
+  const receipt = scope === 'background' ? undefined : await stopRun(chat, { ...stop, who }, reason);
   if (scope === 'foreground') return receipt!;
   const answers = await cancelBackground(chat.store, { tenant: who.tenant, conversation: chatId }, reason);
   const answer = answers.find((one) => one === 'accepted') ?? answers[0] ?? 'idle';
   return { result: answer, ...receipt, background: answers.filter((one) => one === 'accepted').length };
 }
 
-async function stopOne(chat: Chat, stop: ChatStop & ChatRef, reason: CancelReasonInit): Promise<ChatStopReceipt> {
+async function stopRun(chat: Chat, stop: ChatStop & ChatRef, reason: CancelReasonInit): Promise<ChatStopReceipt> {
   const { who, chatId, runId, messageId } = stop;
   const { tenant } = who;
   const isNamed = runId !== undefined || messageId !== undefined;

@@ -279,13 +279,8 @@ function findInterrupt(chunk: UIMessageChunk): Interrupt | undefined {
   }
   if (chunk.type !== 'tool-approval-request' || chunk.isAutomatic === true) return undefined;
   const { approvalId: id, toolCallId, approvalDescriptor: question } = chunk;
-  return {
-    id,
-    reason: 'tool_call',
-    toolCallId,
-    responseSchema: ANSWER,
-    ...(question !== undefined && { metadata: { question } }),
-  };
+  const metadata = question !== undefined && { metadata: { question } };
+  return { id, reason: 'tool_call', toolCallId, responseSchema: ANSWER, ...metadata };
 }
 
 function toText(output: unknown): string {

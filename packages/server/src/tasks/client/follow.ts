@@ -65,15 +65,10 @@ export function followEvents(
 async function* follow(
   open: OpenEvents,
   signal: AbortSignal,
-  {
-    after = 0,
-    onOpen,
-    onDisconnect,
-    idleTimeoutMs = IDLE_MS,
-    retryMs: firstRetryMs = RETRY_DELAY_MS,
-  }: FollowTaskOptions,
+  options: FollowTaskOptions,
 ): AsyncGenerator<FollowEvent, undefined> {
-  let last = after;
+  const { onOpen, onDisconnect, idleTimeoutMs = IDLE_MS, retryMs: firstRetryMs = RETRY_DELAY_MS } = options;
+  let last = options.after ?? 0;
   let retryMs = firstRetryMs;
   while (!signal.aborted) {
     const connection = new AbortController();
