@@ -197,13 +197,7 @@ class ObservingTelemetry implements Telemetry {
   }
 
   /** Starts the span of a run. The run of a task is inside the span of the task. */
-  #beginRun(
-    { name }: Agent,
-    runId = '',
-  ): {
-    onEvent: (event: RunEvent) => void;
-    runIn: <T>(run: () => T) => T;
-  } {
+  #beginRun({ name }: Agent, runId = '') {
     const taskId = runId.slice(0, runId.lastIndexOf('.'));
     const live = this.#tasks.get(taskId);
     if (live !== undefined) this.#agentTasks.add(live);
@@ -226,7 +220,7 @@ class ObservingTelemetry implements Telemetry {
       this.#counts.recordRun(event, { agent: name, ...(live && { taskId }) });
       spans?.note(event);
     };
-    const runInSpan = <T>(run: () => T): T => {
+    const runIn = <T>(run: () => T): T => {
       try {
         return within === undefined ? run() : context.with(within, run);
       } catch (error) {
@@ -236,7 +230,7 @@ class ObservingTelemetry implements Telemetry {
         throw error;
       }
     };
-    return { onEvent, runIn: runInSpan };
+    return { onEvent, runIn };
   }
 
   #recordStoreError({ error }: { readonly error: unknown }): void {
