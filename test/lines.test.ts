@@ -19,9 +19,9 @@ const CEILINGS: Readonly<Record<string, Ceiling>> = {
   bullmq: { budget: 400, now: 552 },
   acp: { budget: 4_000, now: 4_387 },
   server: { budget: 7_400, now: 10_264 },
-  console: { budget: 5_900, now: 6_489 },
+  console: { budget: 5_900, now: 6_501 },
   check: { budget: 3_500 },
-  whoa: { budget: 6_900, now: 8_085 },
+  whoa: { budget: 6_900, now: 8_108 },
 };
 
 /** How far lines may fall below `now` before it must be lowered. */
