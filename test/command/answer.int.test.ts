@@ -88,7 +88,7 @@ test('Ctrl-C and the end of the input leave the question open, and the next one 
   expect(await readAnswers()).toEqual([{ answer: 'Oak' }]);
 });
 
-test('`whoa approve` finds a question whose worker has gone, however many newer tasks there are', async () => {
+test('`whoa approve` finds a question whose worker has gone, no matter how many newer tasks there are', async () => {
   const { home, id, store } = await setUp(ROOM);
   await store.release({ id, epoch: 1, session: 's', claim: 'c' });
   for (let i = 0; i < 1_001; i++) {

@@ -213,7 +213,7 @@ test('a page that cannot be shown explains what to do', async () => {
   await page.getByRole('table').waitFor();
 });
 
-test('the page of approvals shows what has waited longest, however many newer tasks run', async () => {
+test('the page of approvals shows what has waited longest, no matter how many newer tasks run', async () => {
   const id = await rig.start('editor', 'Remove the oldest deploy script');
   await expect.poll(async () => (await rig.client.get(id))?.waiting).toBe(1);
   const { tenant } = (await rig.client.get(id))!;

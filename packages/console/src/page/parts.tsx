@@ -162,7 +162,7 @@ export function usePolled<State>(read: () => Promise<State>, { intervalMs, onLog
     };
     const poll = (): void => {
       clearTimeout(timer);
-      // It goes on when the page can be seen again.
+      // Becoming visible starts it again.
       if (document.hidden || isOver) return;
       read()
         .then(
