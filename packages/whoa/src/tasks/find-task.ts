@@ -6,7 +6,6 @@ import { commandName } from '../terminal/command-name.ts';
 import { listTasks, type TaskSource } from './source/task-source.ts';
 
 const MAX_LISTED = 1_000;
-const MAX_QUESTIONS = 200;
 const MAX_SHOWN = 3;
 
 /** Finds a task by its id or the beginning of it. */
@@ -21,7 +20,7 @@ export async function findTask(
   if (exact !== undefined) return exact;
   const { tasks } = await listTasks(source, { limit: MAX_LISTED });
   // A task that waits for an answer may be much older than those.
-  const { questions } = await source.questions({ limit: MAX_QUESTIONS });
+  const { questions } = await source.questions();
   const ids = new Set([...tasks.map(({ id }) => id), ...questions.map(({ id }) => findQuestionTask(id)!)]);
   const found = [...ids].filter((id) => id.startsWith(given));
   const task = found.length === 1 ? await source.get(found[0]!) : undefined;

@@ -1,10 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { realpathSync } from 'node:fs';
-import type { PageRequest, TaskStore } from '@whoa/tasks';
+import type { TaskStore } from '@whoa/tasks';
 import { UsageError } from '../command.ts';
 import type { ConnectionContext } from '../system.ts';
 import { findTask } from './find-task.ts';
 import { LOCAL_TENANT } from './local-tasks.ts';
+import { createTenantSource } from './source/store-source.ts';
 import { listTasks } from './source/task-source.ts';
 
 const MAX_LISTED = 1_000;
@@ -21,11 +22,7 @@ export async function findConversation(
   given: string | undefined,
   surroundings: ConnectionContext,
 ): Promise<string> {
-  const source = {
-    get: (id: string) => store.get({ tenant: LOCAL_TENANT, id }),
-    list: (filter: object) => store.list({ ...filter, tenant: LOCAL_TENANT }),
-    questions: (page: PageRequest) => store.questions({ ...page, tenant: LOCAL_TENANT }),
-  };
+  const source = createTenantSource(store, { tenant: LOCAL_TENANT, stopMode: 'graceful' });
   if (given !== undefined) {
     const { id, conversation } = await findTask(source, given, surroundings);
     if (conversation === undefined)

@@ -63,7 +63,10 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   if (first === undefined) return printNothing(context);
   if (values.json || !system.stdin.isTTY || first.kind === 'client') return printQuestions(pending, context);
   const answer = await ask(first, pending, context);
-  if (answer === LEFT_OPEN) return printLeftOpen(first, context);
+  if (answer === LEFT_OPEN) {
+    screen.line(`${shortId(task.id)} ${first.question.tool}: not answered; the question stays open`);
+    return EXIT.failed;
+  }
   return answer === WITHDRAWN ? printNothing(context) : send(first, answer, context);
 }
 
@@ -104,21 +107,18 @@ async function findFault(answer: Json, schema: PendingQuestion['schema']): Promi
   return `${why}; expected ${describeExpected(schema)}`;
 }
 
-const MAX_LISTED = 200;
-
 /** Lists the tasks that wait for answers, the one that has waited longest first. */
 async function listAsking(source: TaskSource, { screen, system }: Pick<Context, 'screen' | 'system'>): Promise<number> {
-  const { questions, next } = await source.questions({ limit: MAX_LISTED });
+  const { questions, next } = await source.questions();
   const ids = [...new Set(questions.map(({ id }) => findQuestionTask(id)!))];
   const asking = (await mapInBatches(ids, (id) => source.get(id))).filter((task) => task !== undefined);
   for (const { id, agent, title = '', waiting } of asking) {
     screen.data({ type: 'asking', id, agent, title, waiting });
-    screen.line(
-      `${shortId(id)} ${agent} asks: ${title} · to answer: ${commandName(system.env)} approve ${shortId(id)}`,
-    );
+    const short = shortId(id);
+    screen.line(`${short} ${agent} asks: ${title} · to answer: ${commandName(system.env)} approve ${short}`);
   }
   if (asking.length === 0) screen.line('no task asks anything now');
-  if (next !== undefined) screen.line(`these are the oldest ${MAX_LISTED} questions; there are more`);
+  if (next !== undefined) screen.line(`these are the oldest ${questions.length} questions; there are more`);
   return asking.length === 0 ? EXIT.failed : EXIT.success;
 }
 
@@ -200,11 +200,6 @@ function printNothing({ screen, task: { id, status } }: Context): number {
   screen.data({ type: 'nothing-asked', id, status });
   if (isFinalStatus(status)) screen.line(`${shortId(id)} had already ended: ${status}`);
   else screen.line(`${shortId(id)} asks nothing now: it was answered elsewhere, or the task continues without it`);
-  return EXIT.failed;
-}
-
-function printLeftOpen({ question }: PendingQuestion, { screen, task }: Context): number {
-  screen.line(`${shortId(task.id)} ${question.tool}: not answered; the question stays open`);
   return EXIT.failed;
 }
 

@@ -1,9 +1,8 @@
 import type { ListPage, TaskSummary } from '@whoa/tasks';
 import { findQuestionTask, mapInBatches, type TenantPage } from '@whoa/tasks/internal';
-import type { TaskSource } from './task-source.ts';
+import { MAX_QUESTIONS, type TaskSource } from './task-source.ts';
 
 const TENANTS_AT_ONCE = 1_000;
-const MAX_QUESTIONS = 100;
 
 interface Tenants {
   readonly list: (page: { readonly limit: number; readonly cursor?: string }) => Promise<TenantPage>;
@@ -50,15 +49,15 @@ export function createAllTenantsSource({ list, open }: Tenants, any: TaskSource)
       const isMore = found.length > tasks.length || pages.some(({ next }) => next !== undefined);
       return isMore && last !== undefined ? { tasks, next: `${last.createdAt}/${last.id}` } : { tasks };
     },
-    async questions({ limit = MAX_QUESTIONS }) {
+    async questions() {
       const pages = await mapInBatches(await readTenants(), async (tenant) => {
-        const page = await open(tenant).questions({ limit });
+        const page = await open(tenant).questions();
         for (const { id } of page.questions) known.set(findQuestionTask(id) ?? '', tenant);
         return page;
       });
       const found = pages.flatMap(({ questions }) => questions).toSorted((a, b) => a.askedAt - b.askedAt);
-      const isMore = found.length > limit || pages.some(({ next }) => next !== undefined);
-      return { questions: found.slice(0, limit), ...(isMore && { next: 'more' }) };
+      const isMore = found.length > MAX_QUESTIONS || pages.some(({ next }) => next !== undefined);
+      return { questions: found.slice(0, MAX_QUESTIONS), ...(isMore && { next: 'more' }) };
     },
     counts: async () => (await mapInBatches(await readTenants(), (tenant) => open(tenant).counts())).flat(),
     cancel: async (id, request) => (await findSource(id)).cancel(id, request),

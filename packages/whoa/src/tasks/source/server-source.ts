@@ -3,7 +3,7 @@ import type { PageRequest } from '@whoa/tasks';
 import { UsageError } from '../../command.ts';
 import { commandName } from '../../terminal/command-name.ts';
 import { createAllTenantsSource } from './all-tenants.ts';
-import type { SourceOptions, TaskSource } from './task-source.ts';
+import { MAX_QUESTIONS, type SourceOptions, type TaskSource } from './task-source.ts';
 import { TOKEN_VARIABLE } from './token-variable.ts';
 
 /** The tasks of a server that the token in the environment may see. */
@@ -33,6 +33,7 @@ function toSource(client: TaskClient): TaskSource {
       return client.cancel(id, { mode: preset, undo, ...(reason && { reason }) });
     },
     cancelCall: (id, callId, reason) => client.cancelCall(id, callId, reason ? { reason } : {}),
+    questions: () => client.questions({ limit: MAX_QUESTIONS }),
     async follow(id, { onEntry, token: stopping }) {
       const seen = client.follow(id, stopping && { signal: stopping.signal });
       for await (const one of seen) {

@@ -5,17 +5,18 @@ import { userName } from '../../terminal/interrupts.ts';
 import { LOCAL_TENANT, openStore, reclaimLost } from '../local-tasks.ts';
 import { createAllTenantsSource } from './all-tenants.ts';
 import { followTask } from './follow-task.ts';
-import type { SourceOptions, TaskSource } from './task-source.ts';
+import { MAX_QUESTIONS, type SourceOptions, type TaskSource } from './task-source.ts';
 
 /** The tasks of one tenant, or of all, in the store of a configuration. */
 export function createStoreSource(config: WhoaConfig, { tenant = LOCAL_TENANT, all, env }: SourceOptions): TaskSource {
   const store = openStore(config, env);
   const ladder = config.stopMode ?? 'graceful';
-  const open = (one: string): TaskSource => toSource(store, { tenant: one, stopMode: ladder });
+  const open = (one: string): TaskSource => createTenantSource(store, { tenant: one, stopMode: ladder });
   return all ? createAllTenantsSource({ list: (page) => store.tenants(page), open }, open(tenant)) : open(tenant);
 }
 
-function toSource(
+/** The tasks of one tenant in a store. */
+export function createTenantSource(
   store: TaskStore,
   { tenant, stopMode }: { readonly tenant: string } & Pick<TaskSource, 'stopMode'>,
 ): TaskSource {
@@ -29,7 +30,7 @@ function toSource(
     cancel: (id, { reason, mode, undo }) => store.cancel({ tenant, id }, reasonFor(reason), { mode, undo }),
     cancelCall: (id, callId, reason) =>
       store.send({ tenant, id }, { type: 'cancel-call', callId, reason: reasonFor(reason) }),
-    questions: (page) => store.questions({ ...page, tenant }),
+    questions: () => store.questions({ tenant, limit: MAX_QUESTIONS }),
     answer: (id, value) => store.answer({ tenant, id }, { value: { ...value }, by: userName() }),
     steer: (id, message) => store.send({ tenant, id }, { type: 'steer', message }),
     follow: (id, options) => followTask(store, { tenant, id }, options),

@@ -7,7 +7,6 @@ import type {
   FleetLoad,
   ListFilter,
   ListPage,
-  PageRequest,
   PauseTarget,
   RequeueReceipt,
   SendReceipt,
@@ -47,8 +46,8 @@ export interface TaskSource extends AsyncDisposable {
   list(filter: Omit<ListFilter, 'tenant'> & Poison): Promise<ListPage>;
   cancel(id: string, request: CancelRequest): Promise<StoreCancelReceipt>;
   cancelCall(id: string, callId: string, reason: string | undefined): Promise<SendReceipt>;
-  /** Lists open questions, oldest first. */
-  questions(page: PageRequest): Promise<QuestionPage>;
+  /** Lists the open questions, at most `MAX_QUESTIONS`, oldest first. */
+  questions(): Promise<QuestionPage>;
   /** Answers a question by its id. The first answer counts. */
   answer(question: string, answer: QuestionAnswer): Promise<AnswerReceipt>;
   steer(id: string, message: string): Promise<SendReceipt>;
@@ -66,6 +65,7 @@ export interface TaskSource extends AsyncDisposable {
   settleOrphaned(task: TaskRecord): Promise<void>;
 }
 
+export const MAX_QUESTIONS = 200;
 /** The most tasks that a server returns per page. */
 const MAX_PAGE = 1_000;
 
