@@ -1,5 +1,6 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import type { System } from './system.ts';
+import { formatDuration } from './terminal/text/durations.ts';
 
 /** A subcommand of `whoa`. */
 export interface Command {
@@ -110,16 +111,25 @@ function joinNegativeNumbers(args: readonly string[], options: OptionTable): str
 
 const UNITS: Readonly<Record<string, number>> = { '': 1_000, ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
+interface Range {
+  readonly min?: number;
+  readonly max?: number;
+}
+
+/** 24 days: longer timers of Node end immediately. */
+const MAX_TIMER_MS = 24 * 86_400_000;
+
 /** Parses an option whose value is a duration: `90s`, `5m`, `1h`. A number alone means seconds. Returns milliseconds. */
-export function readDuration(option: string, text: string): number {
+export function readDuration(option: string, text: string, { min = 1, max = MAX_TIMER_MS }: Range = {}): number {
   const [, amount = '', unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|h|)$/.exec(text) ?? [];
   const ms = Number(amount) * UNITS[unit]!;
-  if (amount !== '' && ms > 0) return ms;
+  if (ms > max) throw new UsageError(`${option}: expected at most ${formatDuration(max)}, got '${text}'`);
+  if (amount !== '' && ms >= min) return ms;
   throw new UsageError(`${option}: expected a duration such as 90s, 5m or 1h, got '${text}'`);
 }
 
 /** Parses an option whose value is a whole number. */
-export function readCount(option: string, text: string, { min = 1, max }: { min?: number; max: number }): number {
+export function readCount(option: string, text: string, { min = 1, max = Infinity }: Range): number {
   const count = Number(text);
   if (/^\d+$/.test(text) && count >= min && count <= max) return count;
   throw new UsageError(`${option}: expected a whole number from ${min} to ${max}, got '${text}'`);

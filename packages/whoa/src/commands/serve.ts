@@ -12,7 +12,7 @@ import {
 import { createPrometheusMetrics, createTelemetry } from '@whoa/server/telemetry';
 import { OPEN_OPTIONS } from '../agent/agent-options.ts';
 import { agentNames, chooseNames, describeAgents, openAgents } from '../agent/open-agents.ts';
-import { type Command, EXIT, readArguments, readCount, UsageError, type Use } from '../command.ts';
+import { type Command, EXIT, readArguments, readCount, readDuration, UsageError, type Use } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import { listenForDrain } from '../serve/drain.ts';
 import { listenAt } from '../serve/listen-at.ts';
@@ -44,7 +44,7 @@ Clients need a token, even on this machine. Without WHOA_TOKEN or --token-file, 
   --hostname NAME    with another --host: a name that clients use, such as app.example.com; can be repeated. Other names are rejected
   --origin ORIGIN    the origin of a page that may send requests, such as https://app.example.com; can be repeated
   --token-file FILE  tokens as JSON: [{ "sha256": "…", "tenant": "acme", "name": "ann", "rights": ["read", "start", "cancel"] }]
-  --drain SECONDS    how long it accepts requests after SIGTERM while /readyz reports 503; defaults to drainMs of your configuration, or 5
+  --drain DURATION   how long it accepts requests after SIGTERM while /readyz reports 503; defaults to drainMs of your configuration, or 5s
   --work             also run tasks in this process, as 'whoa worker' does
   --concurrency N    with --work: how many tasks run at the same time; defaults to 16
   --model NAME       with --work: as for 'whoa run'
@@ -71,7 +71,7 @@ const OPTIONS = {
 } as const;
 const MAX_PORT = 65_535;
 const MAX_CONCURRENCY = 10_000;
-const MAX_DRAIN_SECONDS = 3_600;
+const DRAIN = { min: 0, max: 3_600_000 };
 const DRAIN_MS = 5_000;
 const MAX_ERROR_CHARACTERS = 300;
 const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '::1'];
@@ -94,7 +94,8 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const login = createLogin({ tokens: byToken });
   const authenticate = combineAuthenticators(byToken, login.authenticate);
   const screen = own(new Screen(system, values));
-  const drainMs = readDrain(values.drain) ?? config.drainMs ?? DRAIN_MS;
+  const drainMs =
+    values.drain === undefined ? (config.drainMs ?? DRAIN_MS) : readDuration('--drain', values.drain, DRAIN);
   let worker: Worker | undefined;
   const { isDraining, untilClosing } = listenForDrain(own, {
     drainMs,
@@ -152,10 +153,6 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   await untilClosing();
   screen.data({ type: 'closing' });
   return EXIT.success;
-}
-
-function readDrain(seconds: string | undefined): number | undefined {
-  return seconds === undefined ? undefined : readCount('--drain', seconds, { min: 0, max: MAX_DRAIN_SECONDS }) * 1_000;
 }
 
 function readOrigins(given: readonly string[] = []): readonly string[] {

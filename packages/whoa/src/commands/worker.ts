@@ -1,7 +1,7 @@
 import { createPrometheusMetrics, createTelemetry } from '@whoa/server/telemetry';
 import { OPEN_OPTIONS } from '../agent/agent-options.ts';
 import { agentNames, openAgents } from '../agent/open-agents.ts';
-import { type Command, EXIT, readArguments, readCount, UsageError, type Use } from '../command.ts';
+import { type Command, EXIT, readArguments, readCount, readDuration, UsageError, type Use } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import type { System } from '../system.ts';
 import { openSharedStore } from '../tasks/local-tasks.ts';
@@ -28,7 +28,7 @@ With an engine in your configuration, such as BullMQ, the engine decides when a 
   --host HOST         the address of the health port; defaults to 127.0.0.1
   --metrics-port PORT serve /metrics for Prometheus, to everyone who can reach the port
   --metrics-host HOST the address of the metrics port; defaults to 127.0.0.1, which other machines cannot reach
-  --watchdog SECONDS  a second process kills the worker if its event loop is blocked for this long; defaults to 10, 0 disables it
+  --watchdog DURATION a second process kills the worker if its event loop is blocked for this long; defaults to 10s, 0 disables it
   --config FILE       the configuration file
   --json              print one JSON object per line, when a task starts and ends
 
@@ -44,25 +44,26 @@ const OPTIONS = {
   host: { type: 'string', default: '127.0.0.1' },
   'metrics-port': { type: 'string' },
   'metrics-host': { type: 'string', default: '127.0.0.1' },
-  watchdog: { type: 'string', default: '10' },
+  watchdog: { type: 'string', default: '10s' },
 } as const;
 const MAX_CONCURRENCY = 10_000;
 const MAX_PORT = 65_535;
-const MAX_WATCHDOG = 3_600;
+const WATCHDOG = { min: 0, max: 3_600_000 };
 
 export const command: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const concurrency = readCount('--concurrency', values.concurrency, { max: MAX_CONCURRENCY });
-  const watchdogSeconds = readCount('--watchdog', values.watchdog, { min: 0, max: MAX_WATCHDOG });
+  const watchdogMs = readDuration('--watchdog', values.watchdog, WATCHDOG);
+  if (watchdogMs > 0 && watchdogMs < 1_000) throw new UsageError('--watchdog: expected 0, or at least 1s');
   const healthPort = readPort('--health-port', values['health-port']);
   const metricsPort = readPort('--metrics-port', values['metrics-port']);
   const config = await loadConfig(values.config, system);
   if (config.engine !== undefined && values.agent !== undefined) refuseSome(values.agent, agentNames(config));
   const screen = own(new Screen(system, values));
   const ended = waitForEnd(own);
-  if (watchdogSeconds > 0) own(watchLoop(watchdogSeconds * 1_000));
+  if (watchdogMs > 0) own(watchLoop(watchdogMs));
   let worker: Worker | undefined;
   const isReady = async (): Promise<boolean> => worker?.isReady() ?? false;
   // Start this before the worker: it is disposed after it, so it still responds while tasks are handed back.
