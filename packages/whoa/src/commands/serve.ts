@@ -94,8 +94,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const login = createLogin({ tokens: byToken });
   const authenticate = combineAuthenticators(byToken, login.authenticate);
   const screen = own(new Screen(system, values));
-  const drainMs =
-    values.drain === undefined ? (config.drainMs ?? DRAIN_MS) : readDuration('--drain', values.drain, DRAIN);
+  const drainMs = readDrain(values.drain, config);
   let worker: Worker | undefined;
   const { isDraining, untilClosing } = listenForDrain(own, {
     drainMs,
@@ -153,6 +152,10 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   await untilClosing();
   screen.data({ type: 'closing' });
   return EXIT.success;
+}
+
+function readDrain(given: string | undefined, { drainMs = DRAIN_MS }: { readonly drainMs?: number }): number {
+  return given === undefined ? drainMs : readDuration('--drain', given, DRAIN);
 }
 
 function readOrigins(given: readonly string[] = []): readonly string[] {
