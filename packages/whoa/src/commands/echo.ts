@@ -16,8 +16,7 @@ export const command: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
-  const delaySeconds = readDuration('--delay', values.delay, { min: 0 }) / 1_000;
-  const connection = own(serveEcho({ delaySeconds }));
+  const connection = own(serveEcho({ delaySeconds: readDuration('--delay', values.delay, { min: 0 }) / 1_000 }));
   explainWaiting('echo');
   return waitForClose(connection, own);
 }

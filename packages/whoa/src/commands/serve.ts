@@ -85,9 +85,8 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const { values } = readArguments(args, OPTIONS);
   const port = readCount('--port', values.port, { min: 0, max: MAX_PORT });
   const concurrency = readCount('--concurrency', values.concurrency, { max: MAX_CONCURRENCY });
-  const { host } = values;
   const origins = readOrigins(values.origin);
-  const hosts = toHosts(host, values.hostname, origins);
+  const hosts = toHosts(values.host, values.hostname, origins);
   const config = await loadConfig(values.config, system);
   const [chatAgent = ''] = chooseNames(config, values.agent === undefined ? undefined : [values.agent]);
   const { authenticate: byToken, made } = readServerTokens(values['token-file'], system);
@@ -146,7 +145,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     if (isDraining()) response.headers.set('connection', 'close');
     return response;
   };
-  const { url } = own(await listenAt({ fetch }, { host, port }));
+  const { url } = own(await listenAt({ fetch }, { host: values.host, port }));
   screen.data({ type: 'listening', url, ...(made && { token: made }) });
   printStart(screen, { url, chatAgent, made, isWorking: values.work, whoa: commandName(system.env) });
   await untilClosing();
