@@ -22,6 +22,8 @@ const RARE = [
   { profile: 'suspends', seed: 665_797 },
   // A message is due at the same time as the one it replaces, and ends it.
   { profile: 'mixed', seed: 10_218 },
+  // The response to a heartbeat arrives after that to a take that was sent later.
+  { profile: 'mixed', seed: 80_078_394 },
 ] as const;
 
 /** How many seeds of a profile are simulated twice, and again from the second seed. */

@@ -37,8 +37,9 @@ export class LeaseClock {
     return { at, wallAheadMs: (this.#clock.wallNow?.() ?? at) - at };
   }
 
+  /** Extends the lease. The response to an earlier request may come after that to a later one. */
   keepFrom(asked: Sent): void {
-    this.#kept = asked;
+    if (asked.at >= this.#kept.at) this.#kept = asked;
   }
 
   get isBeatDue(): boolean {
