@@ -70,7 +70,7 @@ test.skipIf(process.getuid?.() !== 0)(
     const free = findFreePid();
     const tag = createHostTag();
     const { forks, lastBefore } = readPidMoment();
-    const forker = startForker(tagEnvironment(process.env, tag, 1));
+    const forker = startForker(tagEnvironment({ PATH: process.env['PATH'] ?? '' }, tag, 1));
     const root = identify(forker.pid)!;
     // As on a busy machine: some pids were given out between two readings.
     const born = { last: root.pid, forks, lastBefore: lastBefore - 1_000 };
