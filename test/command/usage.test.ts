@@ -31,7 +31,7 @@ test.each<[string[], RegExp]>([
   [['run', '--cwd', 'nowhere', 'x'], /^whoa run: --cwd: there is no folder 'nowhere'\n$/],
   [['run', '--timeout', 'soon', 'x'], /^whoa run: --timeout: expected a duration such as 90s, 5m or 1h, got 'soon'\n$/],
   [['run', '--timeout', '0', 'x'], /^whoa run: --timeout: expected a duration/],
-  // A longer timer would end immediately.
+  // Longer timers of Node end immediately.
   [['halt', '--agent', 'x', '--timeout', '1000h'], /^whoa halt: --timeout: expected at most 24 d, got '1000h'\n$/],
   [['serve', '--drain', '2h'], /^whoa serve: --drain: expected at most 1 h, got '2h'\n$/],
   [['worker', '--watchdog', '5ms'], /^whoa worker: --watchdog: expected 0, or at least 1s\n$/],
