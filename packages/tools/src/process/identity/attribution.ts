@@ -93,10 +93,12 @@ export class Attribution {
 
   /** The lowest pid that can belong to a scope: processes below it were started before all scopes. */
   #floor(now: PidMoment): number {
-    const born = [...this.#scopes.values()].map((scope) => scope.born);
-    // Counted forks do not rule out that root chose a pid: on a busy machine others are given pids while they are counted.
-    if (process.getuid?.() === 0 || !born.every((one) => haveOnlyGoneUp(one, now))) return 1;
-    return Math.min(...born.map(({ last }) => last));
+    let floor = Infinity;
+    for (const { born } of this.#scopes.values()) {
+      if (!haveOnlyGoneUp(born, now)) return 1;
+      floor = Math.min(floor, born.last);
+    }
+    return floor;
   }
 
   #know({ pid, startTime }: ProcessIdentity, scope: Scope, { leads }: { leads: boolean }): void {
