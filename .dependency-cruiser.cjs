@@ -28,7 +28,7 @@ const serverFolders = {
   mcp: ['http', 'tasks'],
 };
 /** The folders of packages that are entries: what their index lists is public. */
-const entries = 'approval|client|compat|embed|internal|model|store|telemetry|testing|transport|view|webhooks';
+const entries = 'addresses|approval|client|compat|embed|internal|model|store|telemetry|testing|transport|view|webhooks';
 
 const arrows = (table, where) =>
   Object.entries(table).map(([from, allowed]) => ({

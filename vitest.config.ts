@@ -27,7 +27,11 @@ const real = {
 };
 
 /** One replaces a module, which would stay replaced for later files of its process; the others measure their process. */
-const alone = ['test/tasks/redis-ioredis5.int.test.ts', 'test/leaks.int.test.ts', 'packages/acp/src/leaks.int.test.ts'];
+const alone = [
+  'test/tasks/cancellations-ioredis5.int.test.ts',
+  'test/leaks.int.test.ts',
+  'packages/acp/src/leaks.int.test.ts',
+];
 
 export default defineConfig({
   test: {

@@ -87,7 +87,7 @@ async function start(schema: string, store: TaskStore, write: Side['append']): P
   const tasks: Running[] = [];
   for (let number = 1; tasks.length < COUNT; number++) {
     await Promise.all(Array.from({ length: TAKE }, () => store.create({ tenant: 'bench', agent: 'a', input: 'x' })));
-    const request = { domain: 0, session: 's', worker: 'w', leaseMs: LEASE_MS, claim: `c${number}`, agents: ['a'] };
+    const request = { session: 's', worker: 'w', leaseMs: LEASE_MS, claim: `c${number}`, agents: ['a'] };
     const answer = await store.take({ ...request, takeNumber: number, limit: TAKE });
     if (answer.result !== 'taken') throw new Error(`take: ${answer.result}`);
     tasks.push(...answer.tasks.map(({ claim }) => ({ claim, phase: Math.random(), position: 0 })));

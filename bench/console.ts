@@ -1,4 +1,4 @@
-// How the console scales, in Chromium with a real server and Redis: a list of 10,000 tasks, and a run of 2,000 calls.
+// How the console scales, in Chromium with a real server and Postgres: a list of 10,000 tasks, and a run of 2,000 calls.
 import type { Page } from 'playwright-core';
 import { type ConsoleRig, startConsole } from '../test/console/console.ts';
 import { openStore } from '../test/tasks/open-store.ts';

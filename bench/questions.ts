@@ -1,12 +1,12 @@
 // The cost of tasks that wait for people, and how soon an answer takes effect:
-// npm run bench -- questions [10000 20] [redis] [postgres] [--json]
+// npm run bench -- questions [10000 20] [--json]
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createTaskStore, type TaskStore } from '@whoa/tasks';
 import { percentile, report } from './measure/measure.ts';
 import { AskingWorker, createParked, createTask, waitForQuestion } from './stores/asking-worker.ts';
 import type { BenchCase } from './stores/bare.ts';
-import { cases } from './stores/cases.ts';
+import { startPostgresCase } from './stores/postgres.ts';
 
 const { positionals } = parseArgs({ options: { json: { type: 'boolean' } }, allowPositionals: true });
 /** How many tasks are parked, and for how many seconds they are watched. */
@@ -19,20 +19,18 @@ const MAX_TASK_BYTES = 2_048;
 /** Twice: an idle connection to Postgres reports its last transactions up to 10 s later. */
 const QUIET_MS = 8_000;
 
-for (const start of cases) {
-  await compareStarts(start);
-  await compareCosts(start);
-  await compareAnswers(start);
-}
+await compareStarts();
+await compareCosts();
+await compareAnswers();
 
 /**
  * One slot, and tasks that wait for people: from create to start of another task, compared with a fleet without them,
  * in turns.
  */
-async function compareStarts(start: () => Promise<BenchCase>): Promise<void> {
+async function compareStarts(): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const open = async (parked: number) => {
-    const one = stack.use(await start());
+    const one = stack.use(await startPostgresCase());
     const store = stack.use(createTaskStore(one.config));
     const options = { config: one.config, agent: 'asks', concurrency: 1, parkAfterMs: 0 };
     const worker = stack.use(await AskingWorker.start(options));
@@ -64,8 +62,8 @@ async function timeToStart(store: TaskStore, worker: AskingWorker): Promise<numb
 }
 
 /** The cost of many parked tasks for a server each second, and the space of each. */
-async function compareCosts(start: () => Promise<BenchCase>): Promise<void> {
-  await using one = await start();
+async function compareCosts(): Promise<void> {
+  await using one = await startPostgresCase();
   await using store = createTaskStore(one.config);
   await using worker = await AskingWorker.start({ config: one.config, agent: 'asks', concurrency: 50, parkAfterMs: 0 });
   // Connects, and creates the schema if needed.
@@ -97,8 +95,8 @@ async function countCommands(one: BenchCase): Promise<number> {
  * From a yes to the start of the call, with the worker that asked and after a park. Compared with the minimum: a write
  * that notifies another process, its read, and a take.
  */
-async function compareAnswers(start: () => Promise<BenchCase>): Promise<void> {
-  await using one = await start();
+async function compareAnswers(): Promise<void> {
+  await using one = await startPostgresCase();
   await using store = createTaskStore(one.config);
   const { config } = one;
   const notifier = 'bare-answer';
@@ -153,7 +151,7 @@ type Taker = () => ReturnType<TaskStore['take']>;
 /** A worker that only takes, one task at a time. */
 function createTaker(store: TaskStore): Taker {
   let takeNumber = 0;
-  const about = { domain: 0, session: 'bare-session', worker: 'bare', leaseMs: 600_000, agents: ['bare'], limit: 1 };
+  const about = { session: 'bare-session', worker: 'bare', leaseMs: 600_000, agents: ['bare'], limit: 1 };
   return () => store.take({ ...about, takeNumber: ++takeNumber, claim: `bare-claim-${takeNumber}` });
 }
 

@@ -26,8 +26,7 @@ async function ours(): Promise<void> {
 }
 
 async function bare(): Promise<void> {
-  const argv = ['/bin/sh', '-c', `${sandbox.script}exec "$@"`, 'sh', 'true'];
-  const entrance = sandbox.enter({ argv, env, cwd: workspace, stdio: 'ignore', folder });
+  const entrance = sandbox.enter({ argv: ['true'], env, cwd: workspace, stdio: 'ignore', folder });
   const [file = '', ...args] = entrance.argv;
   const child = spawn(file, args, { env: {}, stdio: entrance.stdio, detached: true });
   entrance[Symbol.dispose]();

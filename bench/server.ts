@@ -1,7 +1,7 @@
 // The server compared with a bare handler, and its limits:
-// npm run bench -- server [cancels] [streams] [text] [flood] [chat] [redis] [postgres] [--json]
+// npm run bench -- server [cancels] [streams] [text] [flood] [chat] [--json]
 import type { BenchCase } from './stores/bare.ts';
-import { cases } from './stores/cases.ts';
+import { startPostgresCase } from './stores/postgres.ts';
 import { measureCancels } from './web/cancels.ts';
 import { measureChat } from './web/chat.ts';
 import { measureFlood } from './web/flood.ts';
@@ -18,7 +18,5 @@ const PARTS: Readonly<Record<string, (one: BenchCase) => Promise<void>>> = {
 const named = Object.keys(PARTS).filter((name) => process.argv.includes(name));
 const parts = (named.length > 0 ? named : Object.keys(PARTS)).map((name) => PARTS[name]!);
 
-for (const start of cases) {
-  await using one = await start();
-  for (const measure of parts) await measure(one);
-}
+await using one = await startPostgresCase();
+for (const measure of parts) await measure(one);

@@ -1,12 +1,12 @@
 // Server time of every operation on a store with 1,000 ended tasks and on one with many, in turns. Tasks are created by the
 // store's own operations. For every ten ended tasks one is live, and every tenant has a hundred:
-// npm run bench -- store-scale [1000000] [redis] [postgres] [--json]
+// npm run bench -- store-scale [1000000] [--json]
 import { parseArgs } from 'node:util';
 import { createTaskStore, readFleetLoad, type TaskStore } from '@whoa/tasks';
 import type { ClaimRef } from '@whoa/tasks/store';
 import { percentile, report } from './measure/measure.ts';
 import { repeat } from './stores/operations.ts';
-import { type TimedServer, timedServers } from './stores/timed-servers.ts';
+import { startTimedPostgres, type TimedServer } from './stores/timed-servers.ts';
 
 const { positionals } = parseArgs({ options: { json: { type: 'boolean' } }, allowPositionals: true });
 const FEW = 1_000;
@@ -41,7 +41,6 @@ function create(side: Side, index: number): Promise<unknown> {
 async function take(side: Side, limit: number): Promise<void> {
   const number = ++side.takes;
   const request = {
-    domain: 0,
     session: 'bench',
     worker: 'w',
     leaseMs: LEASE_MS,
@@ -127,25 +126,23 @@ async function measure(
   });
 }
 
-for (const [, start] of timedServers(positionals)) {
-  await using stack = new AsyncDisposableStack();
-  const open = async (count: number): Promise<Side> => {
-    const server = stack.use(await start());
-    return { server, store: stack.use(createTaskStore(server.config)), count, taken: [], takes: 0 };
-  };
-  const sides = [await open(FEW), await open(MANY)] as const;
-  const before = await sides[1].server.bytes();
-  for (const side of sides) await fill(side);
-  const bytes = Math.round(((await sides[1].server.bytes()) - before) / MANY);
-  console.error(`${sides[1].store.name}: ${MANY} ended, ${MANY * LIVE_SHARE} live, ${bytes} bytes for each ended one`);
-  for (let i = 0; i < WARM_UP; i++) for (const side of sides) await create(side, i);
-  for (const [name, operation] of Object.entries(OPERATIONS)) await measure(name, sides, operation);
-  // From now on everything that has ended is past its retention.
-  const short = sides.map((side) => ({
-    ...side,
-    store: stack.use(createTaskStore({ ...side.server.config, retentionMs: 1 })),
-  }));
-  for (const { store } of short) await store.tenants();
-  const sweep: Operation = { samples: 30, run: ({ store }) => store.sweep({ limit: 20 }) };
-  await measure('retention', [short[0]!, short[1]!], sweep);
-}
+await using stack = new AsyncDisposableStack();
+const open = async (count: number): Promise<Side> => {
+  const server = stack.use(await startTimedPostgres());
+  return { server, store: stack.use(createTaskStore(server.config)), count, taken: [], takes: 0 };
+};
+const sides = [await open(FEW), await open(MANY)] as const;
+const before = await sides[1].server.bytes();
+for (const side of sides) await fill(side);
+const bytes = Math.round(((await sides[1].server.bytes()) - before) / MANY);
+console.error(`${sides[1].store.name}: ${MANY} ended, ${MANY * LIVE_SHARE} live, ${bytes} bytes for each ended one`);
+for (let i = 0; i < WARM_UP; i++) for (const side of sides) await create(side, i);
+for (const [name, operation] of Object.entries(OPERATIONS)) await measure(name, sides, operation);
+// From now on everything that has ended is past its retention.
+const short = sides.map((side) => ({
+  ...side,
+  store: stack.use(createTaskStore({ ...side.server.config, retentionMs: 1 })),
+}));
+for (const { store } of short) await store.tenants();
+const sweep: Operation = { samples: 30, run: ({ store }) => store.sweep({ limit: 20 }) };
+await measure('retention', [short[0]!, short[1]!], sweep);

@@ -1,12 +1,13 @@
-// Trivial tasks, from create to end, through the runner, compared with popular queues, in turns on the same server:
-// npm run bench -- tasks [2000] [redis] [postgres] [--json]
+// Trivial tasks, from create to end, through the runner, compared with popular queues, in turns on the same server; BullMQ in front has a Redis:
+// npm run bench -- tasks [2000] [--json]
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { startRedis } from '../test/servers/redis.ts';
 import { percentile, report } from './measure/measure.ts';
 import type { QueueName } from './queues/queues.ts';
 import { type Cost, Team, type TeamOptions } from './queues/team.ts';
 import type { BenchCase } from './stores/bare.ts';
-import { cases } from './stores/cases.ts';
+import { startPostgresCase } from './stores/postgres.ts';
 
 const ROUNDS = 3;
 const { positionals } = parseArgs({ options: { json: { type: 'boolean' } }, allowPositionals: true });
@@ -20,25 +21,24 @@ const OURS: ReadonlySet<QueueName> = new Set(['whoa', 'raw-loop', 'behind-bullmq
 
 type Measured = Cost & { readonly serverMs: number };
 
-for (const start of cases) {
-  await using one = await start();
-  const isRedis = one.config.backend === 'redis';
-  await compareThroughput(
-    one,
-    isRedis
-      ? ['whoa', 'raw-loop', 'behind-bullmq', 'bullmq']
-      : ['whoa', 'raw-loop', 'bullmq', 'pg-boss', 'graphile-worker'],
-  );
-  if (isRedis) await compareStarts(one);
+await using redis = await startRedis({ appendfsync: 'everysec' });
+{
+  await using one = await startPostgresCase();
+  await compareThroughput(one, ['whoa', 'raw-loop', 'behind-bullmq', 'bullmq', 'pg-boss', 'graphile-worker']);
+  await compareStarts(one);
 }
-for (const start of cases) await compareTeams(start);
+await compareTeams();
 
 /** Tasks a second, one worker with 50 slots, in turns. */
 async function compareThroughput(one: BenchCase, names: readonly QueueName[]): Promise<void> {
   const costs = new Map<QueueName, Measured[]>(names.map((name) => [name, []]));
   await using stack = new AsyncDisposableStack();
   const teams = new Map<QueueName, Team>();
-  for (const name of names) teams.set(name, stack.use(await Team.start(name, getUrl(one))));
+  for (const name of names)
+    teams.set(
+      name,
+      stack.use(await Team.start(name, name === 'behind-bullmq' ? `${getUrl(one)} ${redis.url}` : getUrl(one))),
+    );
   for (const team of teams.values()) await team.run(COUNT * WARM_UP);
   for (let round = 0; round < ROUNDS; round++) {
     for (const [name, team] of teams) costs.get(name)!.push(await measure(one, team, COUNT));
@@ -71,7 +71,7 @@ async function compareThroughput(one: BenchCase, names: readonly QueueName[]): P
 /** From create to start on an idle worker, in turns. */
 async function compareStarts(one: BenchCase): Promise<void> {
   await using ours = await Team.start('whoa', getUrl(one), { isTimed: true });
-  await using bare = await Team.start('bullmq', getUrl(one), { isTimed: true });
+  await using bare = await Team.start('bullmq', redis.url, { isTimed: true });
   const samples = { ours: [] as number[], bare: [] as number[] };
   for (let i = -20; i < START_SAMPLES; i++) {
     for (const [name, team] of [
@@ -94,12 +94,12 @@ async function compareStarts(one: BenchCase): Promise<void> {
 }
 
 /** One, four and ten workers: no task is claimed twice, and more workers do not make a task more expensive. */
-async function compareTeams(start: () => Promise<BenchCase>): Promise<void> {
+async function compareTeams(): Promise<void> {
   const costs: Measured[] = [];
   const asleep: number[] = [];
   let name = '';
   for (const workers of TEAMS) {
-    await using one = await start();
+    await using one = await startPostgresCase();
     name = one.name;
     costs.push(await runTeam(one, { workers }, COUNT * workers));
     if (workers > 4) continue;

@@ -1,10 +1,10 @@
-// What telemetry with metrics for Prometheus adds to the cost of a trivial task on a worker and Redis: npm run bench --
+// What telemetry with metrics for Prometheus adds to the cost of a trivial task on a worker and Postgres: npm run bench --
 // telemetry
 import { createPrometheusMetrics, createTelemetry } from '@whoa/server/telemetry';
 import { createMemoryStore, createRunner, type RunnerOptions } from '@whoa/tasks';
 import { percentile, report } from './measure/measure.ts';
 import { Team } from './queues/team.ts';
-import { startRedisCase } from './stores/redis.ts';
+import { startPostgresCase } from './stores/postgres.ts';
 
 const COUNT = 2_000;
 const ROUNDS = 11;
@@ -20,13 +20,13 @@ for (let round = -3; round < ROUNDS; round++) {
     if (round >= 0) (isMeasured ? measured : plain).push(ms);
   }
 }
-await using redis = await startRedisCase();
-if (!('url' in redis.config)) throw new TypeError('url: expected an address');
-await using team = await Team.start('whoa', String(redis.config.url));
+await using postgres = await startPostgresCase();
+if (!('url' in postgres.config)) throw new TypeError('url: expected an address');
+await using team = await Team.start('whoa', String(postgres.config.url));
 await team.run(COUNT);
-const before = await redis.cpuSeconds();
+const before = await postgres.cpuSeconds();
 const { workerMs } = await team.run(COUNT);
-const taskMs = workerMs + (((await redis.cpuSeconds()) - before) * 1_000) / COUNT;
+const taskMs = workerMs + (((await postgres.cpuSeconds()) - before) * 1_000) / COUNT;
 const differences = measured.map((ms, i) => ms - plain[i]!);
 const addedMs = percentile(differences, 0.5);
 const more = {

@@ -1,13 +1,11 @@
 // The cost of tasks that only wait, few and many, and of an idle worker:
-// npm run bench -- waiting [2000 20000] [redis] [postgres] [--json]
+// npm run bench -- waiting [2000 20000] [--json]
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createTaskStore } from '@whoa/tasks';
-import { startRedisCluster } from '../test/servers/redis.ts';
 import { report } from './measure/measure.ts';
 import type { BenchCase } from './stores/bare.ts';
-import { cases } from './stores/cases.ts';
-import { redisCommands } from './stores/redis.ts';
+import { startPostgresCase } from './stores/postgres.ts';
 import { createWaiting, WaitingWorker } from './stores/worker.ts';
 
 const { positionals } = parseArgs({ options: { json: { type: 'boolean' } }, allowPositionals: true });
@@ -23,34 +21,31 @@ interface Usage {
   readonly workerMs: number;
 }
 
-for (const start of cases) {
-  await using one = await start();
-  await using store = createTaskStore(one.config);
-  // Connects, and creates the schema if needed.
-  await store.list({ tenant: 'bench', limit: 1 });
-  const unused = await measureUsage(one);
-  await using worker = await WaitingWorker.start(one.config, MANY);
-  const idle = await measureUsage(one, worker);
-  reportIdle(one.name, { ...idle, commands: idle.commands - unused.commands });
-  const holding = async (count: number, created: number): Promise<Usage> => {
-    await createWaiting(store, count - created);
-    await worker.has(count);
-    return measureUsage(one, worker);
-  };
-  const few = await holding(FEW, 0);
-  // One slot stays free: a full worker would not ask for more, and so seem to cost less.
-  const many = await holding(MANY - 1, FEW);
-  for (const field of ['commands', 'logBytes', 'cpuMs'] as const) {
-    const more = { few: FEW, many: MANY, windowMs: WINDOW_MS };
-    // Two small numbers: one more than the other is no growth.
-    const [ours, bare] = [many[field] + 1, few[field] + 1];
-    report({ name: `waiting ${one.name} ${field}`, ours, bare, goal: { atMost: 1.1 }, more });
-  }
-  const more = { unit: '% of a core', tasks: MANY, withoutTasks: toPercent(unused.cpuMs) };
-  const ours = toPercent(many.cpuMs);
-  report({ name: `waiting ${one.name} server CPU`, ours, bare: 1, goal: { atMost: 1 }, more });
+await using one = await startPostgresCase();
+await using store = createTaskStore(one.config);
+// Connects, and creates the schema if needed.
+await store.list({ tenant: 'bench', limit: 1 });
+const unused = await measureUsage(one);
+await using worker = await WaitingWorker.start(one.config, MANY);
+const idle = await measureUsage(one, worker);
+reportIdle(one.name, { ...idle, commands: idle.commands - unused.commands });
+const holding = async (count: number, created: number): Promise<Usage> => {
+  await createWaiting(store, count - created);
+  await worker.has(count);
+  return measureUsage(one, worker);
+};
+const few = await holding(FEW, 0);
+// One slot stays free: a full worker would not ask for more, and so seem to cost less.
+const many = await holding(MANY - 1, FEW);
+for (const field of ['commands', 'logBytes', 'cpuMs'] as const) {
+  const more = { few: FEW, many: MANY, windowMs: WINDOW_MS };
+  // Two small numbers: one more than the other is no growth.
+  const [ours, bare] = [many[field] + 1, few[field] + 1];
+  report({ name: `waiting ${one.name} ${field}`, ours, bare, goal: { atMost: 1.1 }, more });
 }
-await idleOnCluster();
+const more = { unit: '% of a core', tasks: MANY, withoutTasks: toPercent(unused.cpuMs) };
+const ours = toPercent(many.cpuMs);
+report({ name: `waiting ${one.name} server CPU`, ours, bare: 1, goal: { atMost: 1 }, more });
 
 async function measureUsage(one: BenchCase, worker?: WaitingWorker): Promise<Usage> {
   await wait(QUIET_MS);
@@ -80,23 +75,6 @@ function reportIdle(name: string, { commands, workerMs }: Pick<Usage, 'commands'
   report({ name: `idle worker ${name}`, ours: perSecond, bare: 1, goal: { atMost: 1 }, more: { unit } });
   const more = { unit: '% of a core' };
   report({ name: `idle worker ${name} CPU`, ours: toPercent(workerMs), bare: 2, goal: { atMost: 1 }, more });
-}
-
-async function idleOnCluster(): Promise<void> {
-  await using cluster = await startRedisCluster();
-  const config = { backend: 'redis', url: cluster.urls, cluster: true } as const;
-  await using worker = await WaitingWorker.start(config, 50);
-  await wait(QUIET_MS);
-  const commands = async (): Promise<number> => {
-    const counts = await Promise.all(cluster.servers.map(({ port }) => redisCommands(port)));
-    return counts.reduce((sum, count) => sum + count, 0);
-  };
-  const [before, { cpuMs }] = [await commands(), await worker.report()];
-  await wait(WINDOW_MS);
-  reportIdle('cluster', {
-    commands: (await commands()) - before,
-    workerMs: (await worker.report()).cpuMs - cpuMs,
-  });
 }
 
 function toPercent(cpuMs: number): number {

@@ -1,4 +1,4 @@
-// Every way to cancel a task: an event in its process, your own checker, and a registry that shares only the store with it.
+// Every way to cancel a task: an event in its process, your own checker, a store for cancels, and a registry.
 //   node examples/cancel-tasks.ts
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -8,7 +8,12 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { createAgent } from '@whoa/core';
 import { createScriptedModel } from '@whoa/core/testing';
 import { createRunner, createTaskStore } from '@whoa/tasks';
-import { createCancellationRegistry, createCancelMessage, createEventChannel } from '@whoa/tasks/compat';
+import {
+  createCancellationRegistry,
+  createCancellationStore,
+  createCancelMessage,
+  createEventChannel,
+} from '@whoa/tasks/compat';
 
 // The store is chosen by its configuration: memory, sqlite, redis or postgres.
 const folder = mkdtempSync(join(tmpdir(), 'whoa-'));
@@ -18,13 +23,17 @@ const tenant = 'acme';
 
 const channel = createEventChannel();
 const unwanted = new Set<string | undefined>(); // This would be your own table.
+// Whoever knows a task's id can ask for its cancel here. On redis: { backend: 'redis', url: 'redis://127.0.0.1:6379' }.
+const cancellationConfig = { backend: 'sqlite', file: join(folder, 'cancellations.db') } as const;
+const cancellations = createCancellationStore(cancellationConfig);
 const story = ['Once upon a time ', { waitMs: 60_000 }, 'it ended.'];
-const storyteller = createAgent({ name: 'storyteller', model: createScriptedModel([story, story, story]) });
+const storyteller = createAgent({ name: 'storyteller', model: createScriptedModel([story, story, story, story]) });
 const runner = createRunner({
   store,
   agents: { storyteller },
   channel,
   cancellationChecker: (_taskId, { key }) => unwanted.has(key),
+  cancellations,
   hooks: { 'checker-error': ({ id, error }) => console.error(`the checker failed for ${id}`, error) },
 });
 
@@ -45,12 +54,20 @@ await runJob('by checker', () => unwanted.add('by checker'));
 unwanted.add('never begun');
 await runJob('never begun', () => assert.fail('it must not begin'));
 
-// 3. A registry. It could be in another process: only the store is shared.
+// 3. A store for cancels. It could be opened in another process; it knows nothing of the task store.
+const frontend = createCancellationStore(cancellationConfig);
+await runJob('by cancellation store', async (taskId) => {
+  assert.equal((await frontend.get(taskId))?.status, 'running');
+  const receipt = await frontend.cancel(taskId, 'no longer needed');
+  assert.equal(receipt.result, 'set');
+});
+
+// 4. A registry. It could be in another process: only the store is shared.
 const sharedStore = createTaskStore(config);
 const elsewhere = createCancellationRegistry({ store: sharedStore, tenant });
 await runJob('by registry', () => elsewhere.cancel('by registry', { message: 'user request' }));
 
-// 4. Your own loop. The registry keeps its lease; the loop stops when its token fires, and reports its end.
+// 5. Your own loop. The registry keeps its lease; the loop stops when its token fires, and reports its end.
 const registry = createCancellationRegistry({ store, tenant });
 const work = await registry.register({ key: 'own loop' });
 assert(work.result === 'registered');
@@ -62,11 +79,12 @@ console.log(`own loop: ${(await elsewhere.get('own loop'))?.status}`);
 await work.setStatus('cancelled');
 
 // Any process can read how they ended, for as long as the store keeps tasks.
-for (const key of ['by event', 'by checker', 'never begun', 'by registry', 'own loop']) {
+for (const key of ['by event', 'by checker', 'never begun', 'by cancellation store', 'by registry', 'own loop']) {
   const known = await elsewhere.get(key);
   assert(known?.status === 'cancelled' && (await elsewhere.isCancelled(key)));
   console.log(`${key}: ${known.status}, ${known.reason?.message ?? `via ${known.reason?.via}`}`);
 }
 
-for (const one of [registry, elsewhere, runner, sharedStore, store]) await one[Symbol.asyncDispose]();
+for (const one of [registry, elsewhere, runner, sharedStore, store, cancellations, frontend])
+  await one[Symbol.asyncDispose]();
 rmSync(folder, { recursive: true });

@@ -1,6 +1,6 @@
 // Stop an agent mid-sentence, and continue from what it had written.
 //   node examples/stop-a-run.ts                             a scripted provider on this machine
-//   ANTHROPIC_API_KEY=… node examples/stop-a-run.ts         the real one
+//   ANTHROPIC_API_KEY=your-key node examples/stop-a-run.ts         the real one
 import { createAgent, formatStopReport } from '@whoa/core';
 import { exampleModel } from './shared/model.ts';
 

@@ -1,5 +1,5 @@
 // A service that receives webhooks: it verifies the sender before it reads a request.
-//   WEBHOOK_SECRET=whsec_… node examples/verify-webhook.ts
+//   WEBHOOK_SECRET=whsec_your-secret node examples/verify-webhook.ts
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';

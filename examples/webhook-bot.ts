@@ -1,6 +1,6 @@
 // A chat bot behind a webhook, in two instances on one store: a newer message replaces the running answer, in any
-// instance. Each delivery is verified, acknowledged first and answered later through onReply, as WhatsApp and similar
-// services require. Run it: node examples/webhook-bot.ts. It also acts as the sender, and exits by itself.
+// instance. Each delivery is verified, acknowledged as soon as the store has it, and answered later through onReply, as WhatsApp
+// and similar services require. Run it: node examples/webhook-bot.ts. It also acts as the sender, and exits by itself.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -44,7 +44,8 @@ async function startInstance(name: string, store: TaskStore, send: (to: string, 
   const server = createServer((request, response) => {
     receive(request, conversations).then(
       (status) => response.writeHead(status).end(),
-      () => response.writeHead(400).end(),
+      // Not stored: the sender delivers it again.
+      () => response.writeHead(503).end(),
     );
   });
   server.listen(0, '127.0.0.1');
@@ -52,16 +53,20 @@ async function startInstance(name: string, store: TaskStore, send: (to: string, 
   return { server, conversations, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhook` };
 }
 
-/** Verifies a delivery and starts to answer it. The status is sent right away; the reply comes through `onReply`. */
+/** Verifies a delivery, and acknowledges it when the message is stored. The reply comes through `onReply`. */
 async function receive(request: IncomingMessage, conversations: StoreConversations): Promise<number> {
   const body = await readBody(request);
   if (!isSigned(body, request.headers['x-signature'])) return 401;
   const { messageId, from, text } = JSON.parse(body.toString()) as Delivery;
-  conversations
-    .processMessage(from, text, { messageId, policy: 'replace' })
-    .then(({ status }) => console.log(`  ${messageId}: ${status}`))
-    .catch((error: unknown) => console.error(error));
-  return 200;
+  return new Promise((resolve, reject) => {
+    conversations
+      .processMessage(from, text, { messageId, policy: 'replace', onStored: () => resolve(200) })
+      .then(({ status }) => console.log(`  ${messageId}: ${status}`))
+      .catch((error: unknown) => {
+        console.error(error);
+        reject(error);
+      });
+  });
 }
 
 async function readBody(request: IncomingMessage): Promise<Buffer> {

@@ -32,11 +32,8 @@ const checks: readonly Check[] = [
     accepts: (output) => !output.includes('(0 modules'),
   },
   { name: 'sql', command: ['node', 'scripts/lint-sql.ts'] },
-  { name: 'lua', command: ['node', '--conditions=@whoa/source', '--no-warnings', 'scripts/lint-lua.ts'] },
   { name: 'rules', command: ['node', '--conditions=@whoa/source', '--no-warnings', 'scripts/rules.ts'] },
   { name: 'manifests', command: ['node', 'scripts/manifests.ts'] },
-  { name: 'names', command: ['node', 'scripts/retired-names.ts'] },
-  { name: 'plain words', command: ['node', 'scripts/plain-words.ts'] },
   { name: 'names in pages', command: ['node', 'scripts/doc-names.ts'] },
   { name: 'error reference', command: ['node', 'scripts/errors.ts'] },
   {

@@ -1,48 +1,76 @@
-// Sums up the results of the stages of .ci/run in a folder: prints the slowest test files, the seconds of each stage
-// and the result.
-//   node scripts/ci-summary.ts FOLDER SECONDS
+// Sums up the results of the stages of .ci/run in a folder: prints the test files that cost most, the seconds and the CPU
+// time of each stage, and the result.
+//   node scripts/ci-summary.ts FOLDER SECONDS PERCENT-STOLEN
 import { readdirSync, readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { join, relative } from 'node:path';
 
-interface Report {
-  readonly numPassedTests: number;
-  readonly numFailedTests: number;
-  readonly testResults: readonly { readonly name: string; readonly startTime: number; readonly endTime: number }[];
+interface FileResult {
+  readonly name: string;
+  readonly startTime: number;
+  readonly endTime: number;
+  readonly assertionResults: readonly { readonly status: string }[];
 }
 
-const SLOWEST = 10;
-const [folder = '', seconds = '?'] = process.argv.slice(2);
+interface Report {
+  readonly testResults: readonly FileResult[];
+}
+
+const DEAREST = 10;
+/** What everything but the installation should take, in seconds of CPU time. */
+const CPU_GOAL = 1_100;
+const INSTALLATION: ReadonlySet<string> = new Set(['system', 'install']);
+/** On a machine that is shared, CPU seconds grow. */
+const QUIET_PERCENT = 5;
+const [folder = '', seconds = '?', stolen = '0'] = process.argv.slice(2);
 const read = (file: string): string => readFileSync(join(folder, file), 'utf8');
 const files = readdirSync(folder);
 const stages = files.filter((file) => file.endsWith('.stage')).map((file) => file.slice(0, -'.stage'.length));
 
 let [passed, failed] = [0, 0];
 const times: string[] = [];
-const slow: { readonly file: string; readonly ms: number }[] = [];
+const dear: { readonly file: string; readonly ms: number }[] = [];
+let cpuSeconds = 0;
 for (const stage of stages) {
-  const [code, stageSeconds] = read(`${stage}.stage`).trim().split(' ');
-  times.push(`${stage} ${stageSeconds} s`);
+  const [code, stageSeconds, cpu] = read(`${stage}.stage`).trim().split(' ');
+  const ofCpu = Math.round(Number(cpu ?? 0) / 1_000);
+  times.push(`${stage} ${stageSeconds} s (${cpu === undefined ? '?' : ofCpu})`);
+  if (!INSTALLATION.has(stage)) cpuSeconds += ofCpu;
+  if (files.includes(`${stage}.cpu`))
+    for (const line of read(`${stage}.cpu`).trim().split('\n')) {
+      const [ms, file = ''] = line.split(' ');
+      dear.push({ file: relative('.', file), ms: Number(ms) });
+    }
   const hasFailed = code !== '0';
   if (!files.includes(`${stage}.json`)) {
     if (hasFailed) failed++;
     else passed++;
     continue;
   }
-  const report = JSON.parse(read(`${stage}.json`)) as Report;
-  passed += report.numPassedTests;
+  const results = readResults(stage);
+  const count = (status: string): number =>
+    results.reduce((all, file) => all + file.assertionResults.filter((test) => test.status === status).length, 0);
+  passed += count('passed');
   // A file that cannot be loaded, or that left something running, fails without a failed test.
-  failed += report.numFailedTests || (hasFailed ? 1 : 0);
-  for (const { name, startTime, endTime } of report.testResults) {
-    slow.push({ file: relative('.', name), ms: endTime - startTime });
-  }
+  failed += count('failed') || (hasFailed ? 1 : 0);
 }
 
-if (slow.length > 0) console.log('slowest test files:');
-for (const { file, ms } of slow.toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST)) {
+/** The results of each test file: of its second run, if there was one. */
+function readResults(stage: string): readonly FileResult[] {
+  const parse = (file: string): Report => JSON.parse(read(file)) as Report;
+  const again = files.includes(`${stage}.again.json`) ? parse(`${stage}.again.json`).testResults : [];
+  if (again.length > 0) console.log(`${stage}: ${again.length} files ran twice, because the host took the CPU away`);
+  const isRepeated = new Set(again.map(({ name }) => name));
+  return [...parse(`${stage}.json`).testResults.filter(({ name }) => !isRepeated.has(name)), ...again];
+}
+
+if (dear.length > 0) console.log('test files by CPU time, with their processes and without the shared servers:');
+for (const { file, ms } of dear.toSorted((a, b) => b.ms - a.ms).slice(0, DEAREST)) {
   console.log(`${(ms / 1_000).toFixed(1).padStart(7)} s  ${file}`);
 }
-console.log(`stages: ${times.join(', ')}`);
+console.log(`stages, with seconds of CPU time: ${times.join(', ')}`);
+const isQuiet = Number(stolen) < QUIET_PERCENT;
+console.log(`CPU time: ${cpuSeconds} s, goal ${CPU_GOAL} s${isQuiet ? '' : `; the host took ${stolen} % away`}`);
 console.log(
   `total ${seconds} s, load average ${loadavg()
     .map((load) => load.toFixed(1))

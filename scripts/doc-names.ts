@@ -8,7 +8,7 @@ const WORD = /[A-Za-z_$][\w$]*/g;
 const OUTSIDE = new Set(
   `AbortController EventSource HttpOnly SameSite await new return controller engine registration search increase CI skipLibCheck
   streamText generateText sendMessage addToolApprovalResponse hasToolCall ignoreIncompleteToolCalls waitUntil updateState
-  addToolOutput sendAutomaticallyWhen toolCall onStepEnd toolApproval hooksPath AsyncLocalStorage
+  addToolOutput sendAutomaticallyWhen toolCall onStepEnd onEnd consumeSseStream prepareSendMessagesRequest validateUIMessages dataSchemas toolApproval hooksPath AsyncLocalStorage
   HttpAgent RunAgentInput abortRun threadId agentCapabilities rawOutput CancelTask DefaultRequestHandler InMemoryTaskStore
   MockActivityEnvironment abortTimeout expireInSeconds inactivityTimeout groupConcurrency lockDuration cancelJob queueName UnrecoverableError
   terminationGracePeriodSeconds createX findX getX hasX isX maxX readX toX waitForX waitUntilX xMax xOf`.split(/\s+/),

@@ -1,4 +1,4 @@
-// The last step of a build: writes the rules in Lua and SQL files into the modules that read them, so that a built
+// The last step of a build: writes the rules in SQL files into the modules that read them, so that a built
 // package reads no files when it runs, and a bundle is complete.
 import { globSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

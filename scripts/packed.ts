@@ -34,15 +34,15 @@ export const withoutPages = (entries: readonly string[]): string[] => entries.fi
 /** It is a program: importing it would end the process before the other imports. */
 const PROGRAM = '@whoa/tools/watchdog';
 
-/** Packs every public package into a folder. */
-export function pack(folder: string): Packed {
+/** Packs public packages into a folder: all of them, or the named ones. */
+export function pack(folder: string, only?: readonly string[]): Packed {
   const tarballs = new Map<string, string>();
   const versions = new Map<string, string>();
   const entries: string[] = [];
   for (const name of readdirSync(packages)) {
     const cwd = join(packages, name);
     const manifest = JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8')) as Manifest;
-    if (manifest.private) continue;
+    if (manifest.private || only?.includes(manifest.name) === false) continue;
     checkSourceMaps(cwd);
     const args = ['pack', '--json', '--pack-destination', folder];
     const [packed] = JSON.parse(execFileSync('npm', args, { cwd, encoding: 'utf8' })) as {

@@ -30,18 +30,33 @@ if (unknown !== undefined) {
   process.exit(2);
 }
 const keys = positionals.length > 0 ? (positionals as LibraryKey[]) : libraryKeys;
+const today = new Date().toISOString().slice(0, 10);
 const selected = scenarios.filter(({ id }) => values.scenario?.includes(id) ?? true);
+const isWhole = selected.length === scenarios.length;
 
 if (keys.some((key) => key !== 'whoa')) installPeers(folder);
 const observations = await observeAll();
 const results: Results = {
-  date: new Date().toISOString().slice(0, 10),
+  dates: measuredToday(),
   node: process.version.slice(1),
   versions: { ...manifest.dependencies, ...manifest.packed },
   observations,
 };
 if (values.json) console.log(JSON.stringify(results, undefined, 2));
 if (values.write) write(results);
+
+/** Today, for the libraries that ran in every scenario. */
+function measuredToday(): Results['dates'] {
+  return Object.fromEntries((isWhole ? keys : []).map((key) => [key, today])) as Results['dates'];
+}
+
+/** What ran again since the whole was measured. */
+function describeRepeats({ remark }: Partial<Results>): string | undefined {
+  if (isWhole) return keys.length === libraryKeys.length ? undefined : remark;
+  const names = keys.map((key) => libraries[key].name).join(', ');
+  const again = `On ${today}, ${selected.map(({ id }) => `\`${id}\``).join(', ')} ran again for ${names}.`;
+  return remark?.includes(again) ? remark : [remark, again].filter(Boolean).join(' ');
+}
 
 async function observeAll(): Promise<Results['observations']> {
   const seen: Record<string, Partial<Record<LibraryKey, Observation>>> = {};
@@ -72,7 +87,9 @@ function write(next: Results): void {
     const both = { ...saved.observations?.[id], ...next.observations[id] };
     merged[id] = Object.fromEntries(libraryKeys.flatMap((key) => (both[key] ? [[key, both[key]]] : [])));
   }
-  const results: Results = { ...next, observations: merged };
+  const remark = describeRepeats(saved);
+  const dates = { ...saved.dates, ...next.dates };
+  const results: Results = { ...next, dates, ...(remark !== undefined && { remark }), observations: merged };
   writeFileSync(file, `${JSON.stringify(results, undefined, 2)}\n`);
   writeFileSync(join(root, 'docs/evidence/peers.md'), renderPage(results));
 }

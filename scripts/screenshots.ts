@@ -1,4 +1,4 @@
-// Takes the screenshots in docs/images from real programs: the console with a real server, a worker and Redis, and a terminal.
+// Takes the screenshots in docs/images from real programs: the console with a real server, a worker and Postgres, and a terminal.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -59,6 +59,12 @@ async function arrange(rig: ConsoleRig): Promise<readonly Shot[]> {
   await until(running, (task) => task?.waiting === 1);
   await rig.start('booker', 'And book the car park', { conversation: 'room-204', policy: 'queue' });
   return [
+    // First, while its last message is being answered.
+    {
+      name: 'chat',
+      path: 'conversations/room-204',
+      isReady: (page) => page.getByText('calendar_book').first().waitFor(),
+    },
     { name: 'list', path: '', isReady: (page) => page.getByText('And book the car park').waitFor() },
     {
       name: 'approval',
@@ -73,11 +79,6 @@ async function arrange(rig: ConsoleRig): Promise<readonly Shot[]> {
       isReady: (page) => page.getByText('Turn 2', { exact: true }).waitFor(),
     },
     { name: 'report', path: `tasks/${stopped}/report`, isReady: (page) => page.getByText('As text').waitFor() },
-    {
-      name: 'chat',
-      path: 'conversations/room-204',
-      isReady: (page) => page.getByText('calendar_book').first().waitFor(),
-    },
   ];
 }
 

@@ -17,7 +17,7 @@ export function findUnbuilt(root: string): string | undefined {
     const sources = globSync('src/**/*.{ts,tsx}', { cwd: join(root, folder) });
     const newer = sources.filter(isBuilt).find((file) => changedAt(join(root, folder, file)) > builtAt);
     if (newer !== undefined) return join(folder, newer);
-    const rule = globSync('src/**/*.{lua,sql}', { cwd: join(root, folder) }).find((file) =>
+    const rule = globSync('src/**/*.sql', { cwd: join(root, folder) }).find((file) =>
       isNewRule(root, join(folder, file)),
     );
     if (rule !== undefined) return join(folder, rule);

@@ -5,7 +5,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { firstProgram, importAll, PEERS_OF_PAGES, pack, toLocked, withoutPages } from './packed.ts';
+import { addLocalPackages } from './local-packages.ts';
+import { firstProgram, importAll, PEERS_OF_PAGES, toLocked, withoutPages } from './packed.ts';
 
 const NODES = ['22.19.0', '24.21.0', '26.10.0'];
 const root = join(import.meta.dirname, '..');
@@ -36,7 +37,7 @@ function tryCommand(cwd: string, env: NodeJS.ProcessEnv): string {
   if (result.status !== 'success') throw new Error(`whoa run ended ${said}`);
   const hello = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: 1, clientCapabilities: {} } };
   const from = performance.now();
-  const answer = execFileSync(join(root, 'scripts/with-node'), ['npx', '--no-install', 'whoa', 'acp'], {
+  const answer = execFileSync(join(root, 'scripts/with-node'), ['node_modules/.bin/whoa', 'acp'], {
     cwd,
     env,
     input: `${JSON.stringify(hello)}\n`,
@@ -49,9 +50,9 @@ function tryCommand(cwd: string, env: NodeJS.ProcessEnv): string {
 
 const SCRIPT = [[{ call: 'bash', input: { command: 'echo hello > hello.txt' } }], ['Hello.']];
 
-function install(cwd: string, tarballs: readonly string[]): string {
+function install(cwd: string): string {
   const from = performance.now();
-  npmInstall(cwd, [...tarballs, toLocked('zod')]);
+  npmInstall(cwd, [toLocked('zod')]);
   const seconds = ((performance.now() - from) / 1_000).toFixed(1);
   const bytes = readdirSync(join(cwd, 'node_modules'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -89,11 +90,10 @@ function checkTypes(cwd: string, entries: readonly string[]): void {
 }
 
 try {
-  const { tarballs, entries } = pack(work);
   const cwd = join(work, 'empty');
   mkdirSync(cwd);
-  writeFileSync(join(cwd, 'package.json'), '{ "private": true, "type": "module" }');
-  console.log(install(cwd, [...tarballs.values()]));
+  const { entries } = addLocalPackages(cwd);
+  console.log(install(cwd));
   writeFileSync(join(cwd, 'first.ts'), firstProgram());
   writeFileSync(join(cwd, 'imports.mjs'), importAll(withoutPages(entries)));
   for (const version of NODES) {

@@ -12,7 +12,7 @@ function createTestAgent() {
 }
 
 function openStore() {
-  const store = createTaskStore();
+  const store = createTaskStore('memory');
   onTestFinished(() => store[Symbol.asyncDispose]());
   return store;
 }
@@ -30,7 +30,7 @@ const ways: Readonly<Record<string, () => unknown>> = {
   'run.cancelCall': async () => (await endedRun()).cancelCall('unknown', {}, wrong),
   'runtime.cancelCall': () => createRuntime({ tools: [] }).cancelCall('unknown', {}, wrong),
   'conversations.cancel': () => createConversations({ agent: createTestAgent() }).cancel('idle', {}, wrong),
-  'store.cancel': () => openStore().cancel({ tenant: 't', id: 't0-unknown' }, {}, wrong),
+  'store.cancel': () => openStore().cancel({ tenant: 't', id: 't-unknown' }, {}, wrong),
   'registry.cancel': () => createCancellationRegistry({ store: openStore(), tenant: 't' }).cancel('unknown', {}, wrong),
   'store conversations.cancel': () =>
     createStoreConversations({ store: openStore(), agent: createTestAgent() }).cancel('idle', {}, wrong),

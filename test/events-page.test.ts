@@ -6,7 +6,7 @@ import type { RunEvent } from '@whoa/core';
 import { type RuntimeEvent, settings } from '@whoa/core/internal';
 import type { RunnerEvent } from '@whoa/tasks';
 import { expect, test } from 'vitest';
-import type { ConversationEvent } from '../packages/core/src/conversation/conversation.ts';
+import type { ConversationEvent } from '../packages/core/src/conversation/events.ts';
 import type { CallEvent } from '../packages/core/src/tool/events.ts';
 
 type Listed<Type extends string> = Readonly<Record<Type, true>>;
@@ -48,6 +48,7 @@ const conversation: Listed<Exclude<ConversationEvent['type'], StopType>> = {
 const runner: Listed<RunnerEvent['type']> = {
   'task-start': true,
   'task-end': true,
+  'task-left': true,
   'checker-error': true,
   'store-error': true,
 };

@@ -12,16 +12,16 @@ interface Ceiling {
 }
 
 const CEILINGS: Readonly<Record<string, Ceiling>> = {
-  core: { budget: 8_100, now: 8_612 },
-  'ai-sdk': { budget: 2_300, now: 2_368 },
-  tools: { budget: 6_800, now: 8_074 },
-  tasks: { budget: 18_900, now: 22_212 },
-  bullmq: { budget: 400, now: 552 },
-  acp: { budget: 4_000, now: 4_387 },
-  server: { budget: 7_400, now: 10_264 },
-  console: { budget: 5_900, now: 6_501 },
-  check: { budget: 3_500 },
-  whoa: { budget: 6_900, now: 8_108 },
+  core: { budget: 8_800 },
+  'ai-sdk': { budget: 2_400, now: 2_539 },
+  tools: { budget: 7_500, now: 8_965 },
+  tasks: { budget: 17_500, now: 19_240 },
+  bullmq: { budget: 600 },
+  acp: { budget: 4_300, now: 4_432 },
+  server: { budget: 9_400, now: 12_290 },
+  console: { budget: 5_900, now: 6_764 },
+  check: { budget: 3_600 },
+  whoa: { budget: 7_500, now: 8_454 },
 };
 
 /** How far lines may fall below `now` before it must be lowered. */
@@ -49,10 +49,10 @@ test.for(Object.entries(CEILINGS))('%s stays within its lines', ([name, { budget
 });
 
 /** How many names the entries of all packages may export together, and how many some of them may. */
-const MAX_NAMES = 340;
+const MAX_NAMES = 343;
 const MAX_NAMES_BY_ENTRY: Readonly<Record<string, number>> = { '@whoa/core': 40 };
 /** For our own packages: not counted above. */
-const MAX_INTERNAL_NAMES = 85;
+const MAX_INTERNAL_NAMES = 87;
 
 test('packages export few names', () => {
   const report = readFileSync(join(ROOT, 'api/README.md'), 'utf8');

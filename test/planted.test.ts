@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { plantedBugs as inFuzz } from './campaigns/fuzz/planted.ts';
 import { plantedBugs as inCore } from './explore/planted.ts';
 import { type Change, planted } from './plant.ts';
 import { plantedBugs as inTasks } from './simulation/planted.ts';
 
 const packages = join(import.meta.dirname, '../packages');
 const bugs = [
+  ...inFuzz.map((bug) => ({ ...bug, sources: packages })),
   ...inCore.map((bug) => ({ ...bug, sources: join(packages, 'core/src') })),
   ...inTasks.map((bug) => ({ ...bug, sources: join(packages, 'tasks/src') })),
 ];

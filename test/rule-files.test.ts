@@ -3,9 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { TRANSITIONS, type Transition } from '../packages/tasks/src/rules/transitions.ts';
 import { RULE_FILES } from '../packages/tasks/src/stores/postgres/sql/rule-files.ts';
-import { RULE_FILES as LUA_FILES } from '../packages/tasks/src/stores/redis/lua/rule-files.ts';
 import { lintSql } from '../scripts/lint-sql.ts';
-import { toLuaTransitions } from '../scripts/rules/lua.ts';
 import { createSqlFiles, stampConstants, writeTransitions } from '../scripts/rules/sql.ts';
 import { toAssignments } from '../scripts/rules/sql-transitions.ts';
 import { ROOT } from './docs/pages.ts';
@@ -165,7 +163,7 @@ const toFields = ({
   ...(hasPendingOrders === undefined ? [] : ['hasPendingOrders']),
 ];
 
-test.each(Object.entries<Transition>(TRANSITIONS))('%s changes the same fields in every language', (name, rule) => {
+test.each(Object.entries<Transition>(TRANSITIONS))('%s changes the same fields in SQL', (name, rule) => {
   const fields = toFields(rule);
   const given = (rule.given ?? []).map((field) => `${field} = x`).join(', ');
   const columns = toAssignments(given === '' ? name : `${name}; ${given}`, TRANSITIONS).map(([column]) => column);
@@ -175,53 +173,4 @@ test.each(Object.entries<Transition>(TRANSITIONS))('%s changes the same fields i
     .map((column) => column.replace('commands_waiting', 'commands'));
   const snake = fields.map((field) => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
   expect(named.toSorted()).toEqual(snake.toSorted());
-
-  const [, body = ''] = LUA_FILES['transitions.lua']!.split(`local function put_${name}(`);
-  const puts = [...body.split('\nend')[0]!.matchAll(/put\(task, '(\w+)'/g)].map(([, field]) => field!);
-  // Redis does not store zeros of a new task, and keeps outcomes, commands and the times of stages without one
-  // elsewhere or not at all.
-  const isStored = (field: string): boolean =>
-    (name !== 'create' || rule.set?.[field] !== 0) &&
-    !['outcome', 'commands'].includes(field) &&
-    (name !== 'hold' || field !== 'stageAt');
-  expect(puts.toSorted()).toEqual(fields.filter(isStored).toSorted());
-});
-
-test('every kind of change in a transition is a line of Lua', () => {
-  // However its lines are filled.
-  const toWords = (text: string): readonly string[] => text.split(/;? *\n *|; /);
-  expect(toWords(toLuaTransitions(MOVES))).toEqual(
-    toWords(`-- Written by \`npm run rules\` from rules/transitions.ts.
-local function put_pause(task)
-  put(task, 'status', STATUS_AFTER.release[task.status]); put(task, 'stage', 'queue'); put(task, 'note', 'it')
-  put(task, 'epoch', task.epoch + 2); put(task, 'attempts', math.max(0, task.attempts - 1))
-  put(task, 'hasPendingOrders', task.orderNumber > 0 and '1' or nil)
-end
-local function put_go(task, lostClaim)
-  put(task, 'stage', 'ready'); put(task, 'lostClaim', lostClaim); put(task, 'stageAt', now)
-  put(task, 'startedAt', task.startedAt or now); put(task, 'hasPendingOrders', nil)
-end
-`),
-  );
-});
-
-test('a number that becomes 0 is written in Lua, except into a new task', () => {
-  const set = { crashes: 0 };
-  const lua = toLuaTransitions({ create: { set, now: ['createdAt'] }, forgive: { set } });
-  expect(lua).toContain("put_create(task)\n  put(task, 'createdAt', now)\nend");
-  expect(lua).toContain("put_forgive(task)\n  put(task, 'crashes', 0)\nend");
-});
-
-test('no rule in Lua sets fields of a transition by hand, except those that stop a task or confirm an order', () => {
-  const byHand = Object.entries(LUA_FILES).flatMap(([file, text]) => {
-    const puts =
-      file === 'transitions.lua'
-        ? []
-        : (text.match(/put\(\w+, '(?:status|stage|stageAt|epoch|hasPendingOrders|claim)'.*/g) ?? []);
-    return puts.map((put) => `${file}: ${put}`);
-  });
-  expect(byHand).toEqual([
-    "session.lua: put(task, 'hasPendingOrders', nil)",
-    "stop.lua: put(task, 'status', STATUS_AFTER.cancel[task.status == 'init' and 'running' or task.status])",
-  ]);
 });

@@ -2,7 +2,8 @@
 import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { isMainThread } from 'node:worker_threads';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { countCpuTime } from './cpu-times.ts';
 import { findRunningChildren, readOrNothing } from './running-children.ts';
 
 /** How long a process may take to end after its signal. esbuild's `stop`, for one, does not wait for it. */
@@ -18,9 +19,12 @@ const isExpected = (warning: Error): boolean => warning.message.startsWith('SQLi
 
 const noteWarning = (warning: Error): void => void (isExpected(warning) || note(warning));
 
+let endCpuTime: (() => void) | undefined;
+
 beforeAll(() => {
   process.on('unhandledRejection', note);
   process.on('warning', noteWarning);
+  if (isMainThread) endCpuTime = countCpuTime(expect.getState().testPath ?? '?');
 });
 
 afterAll(async () => {
@@ -29,6 +33,7 @@ afterAll(async () => {
   process.off('unhandledRejection', note);
   process.off('warning', noteWarning);
   await noteProcesses();
+  endCpuTime?.();
   // Files may share a process, and then this module.
   const found = problems.splice(0);
   if (found.length > 0) throw new AggregateError(found, `unhandled or warned of: ${found.join('; ')}`);

@@ -8,9 +8,6 @@ type Member = Exclude<keyof StoreDriver, symbol> | '[Symbol.asyncDispose]';
 
 const MEMBERS: Readonly<Record<Member, true>> = {
   name: true,
-  domains: true,
-  generations: true,
-  shardsFor: true,
   create: true,
   cancel: true,
   send: true,
@@ -27,6 +24,7 @@ const MEMBERS: Readonly<Record<Member, true>> = {
   held: true,
   sweep: true,
   append: true,
+  show: true,
   release: true,
   park: true,
   finish: true,

@@ -33,7 +33,7 @@ function setUp() {
   const see = (where: string, context: AppContext | undefined, sender?: string): void => {
     seen.push({
       where,
-      context: context?.['user'],
+      context: (context as { user?: unknown } | undefined)?.user,
       async: current.getStore(),
       ...(sender !== undefined && { sender }),
     });

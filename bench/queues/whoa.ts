@@ -1,5 +1,5 @@
 import { createBullmqEngine } from '@whoa/bullmq';
-import { createRunner, createTaskStore, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
+import { createRunner, createTaskStore, type TaskStore } from '@whoa/tasks';
 import { Queue as BullQueue } from 'bullmq';
 import { toConnection } from './bullmq.ts';
 import type { Creator, Queue } from './queue.ts';
@@ -12,7 +12,7 @@ const LEASE_MS = 15_000;
 export const whoa: Queue = {
   openCreator: (url) => openCreator(url, AGENT),
   async startWorker(url, { concurrency, work, onEnd, onClaims }) {
-    const store = counted(createTaskStore(toConfig(url)), onClaims);
+    const store = counted(createTaskStore(url), onClaims);
     const runner = createRunner({
       store,
       agents: {
@@ -63,9 +63,11 @@ export const behindBullmq: Queue = {
   },
 };
 
-function openEngine(url: string) {
-  const store = createTaskStore(toConfig(url));
-  const queue = new BullQueue('tickets', { connection: toConnection(url) });
+/** `urls`: of the store and of BullMQ's Redis. */
+function openEngine(urls: string) {
+  const [storeUrl = '', queueUrl = ''] = urls.split(' ');
+  const store = createTaskStore(storeUrl);
+  const queue = new BullQueue('tickets', { connection: toConnection(queueUrl) });
   const engine = createBullmqEngine({ store, queue, agents: [QUEUED_AGENT] });
   const close = async (): Promise<void> => {
     await engine[Symbol.asyncDispose]();
@@ -79,7 +81,7 @@ function openEngine(url: string) {
 export const rawLoop: Queue = {
   openCreator: (url) => openCreator(url, RAW_AGENT),
   async startWorker(url, options) {
-    const store = createTaskStore(toConfig(url));
+    const store = createTaskStore(url);
     const worker = 'raw-loop';
     const session = crypto.randomUUID();
     let [isStopped, isWanted, ring] = [false, true, (): void => {}];
@@ -105,7 +107,6 @@ export const rawLoop: Queue = {
         }
         isWanted = false;
         const request = {
-          domain: 0,
           session,
           worker,
           leaseMs: LEASE_MS,
@@ -137,7 +138,7 @@ export const rawLoop: Queue = {
 };
 
 async function openCreator(url: string, agent: string): Promise<Creator> {
-  const store = createTaskStore(toConfig(url));
+  const store = createTaskStore(url);
   // Connects, and creates the schema if needed.
   await store.list({ tenant: 'bench', limit: 1 });
   return {
@@ -163,10 +164,6 @@ function counted(store: TaskStore, onClaims: (count: number) => void): TaskStore
       return claim(...request);
     },
   });
-}
-
-function toConfig(url: string): TaskStoreConfig {
-  return url.startsWith('redis') ? { backend: 'redis', url } : { backend: 'postgres', url };
 }
 
 function fail(error: unknown): void {

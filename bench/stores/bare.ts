@@ -24,7 +24,7 @@ export interface BenchCase extends AsyncDisposable {
   readonly bare: Bare;
   /** Processor time that the server has used so far, in seconds; as exact as the system's clock ticks. */
   cpuSeconds(): Promise<number>;
-  /** Requests that clients have sent so far: commands on Redis, transactions on Postgres. */
+  /** Requests that clients have sent so far: transactions. */
   commands(): Promise<number>;
   /** The size of the server's log of changes so far. */
   logBytes(): Promise<number>;

@@ -8,7 +8,7 @@ const createClaim = (id: string): ClaimRef => ({ id, epoch: 1, session: `session
 export const OPERATIONS: Record<string, (store: TaskStore, id: string) => Promise<unknown>> = {
   claim: claimOne,
   get: (store, id) => store.get({ tenant: 'bench', id }),
-  heartbeat: (store, id) => store.heartbeat({ domain: 0, session: createClaim(id).session, count: 1 }),
+  heartbeat: (store, id) => store.heartbeat({ session: createClaim(id).session, count: 1 }),
   append: (store, id) =>
     store.append(createClaim(id), {
       after: 0,

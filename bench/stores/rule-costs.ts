@@ -48,7 +48,7 @@ function createTake(limit: number): RuleCase {
       return agent;
     },
     run(store, agent) {
-      const session = { domain: 0, session: agent, claim: agent, worker: 'w', leaseMs: 36_000_000 };
+      const session = { session: agent, claim: agent, worker: 'w', leaseMs: 36_000_000 };
       return store.take({ ...session, takeNumber: 1, agents: [agent], limit });
     },
   };

@@ -75,8 +75,8 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
   section('Operate', [
     page('Deploy', '/operations/deploy'),
     page('Choose a store', '/operations/stores'),
-    page('Redis and Valkey', '/operations/redis'),
     page('Postgres', '/operations/postgres'),
+    page('A bus', '/operations/bus'),
     page('Monitor', '/operations/telemetry'),
     page('Run day to day', '/operations/operate'),
     page('Troubleshooting', '/troubleshooting'),

@@ -1,7 +1,9 @@
 // The same agent on BullMQ (with its Relay) and on Whoa, through five faults. Prints what each of them did.
-//   node examples/engines/why.ts redis://localhost:6379
+//   node examples/engines/why.ts redis://localhost:6379 postgres://localhost/whoa
 import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTaskStore } from '@whoa/tasks';
@@ -10,7 +12,7 @@ import { openBullmq } from './why/bullmq.ts';
 import type { Side } from './why/side.ts';
 import { openWhoa } from './why/whoa.ts';
 
-const [url = 'redis://localhost:6379'] = process.argv.slice(2);
+const [redis = 'redis://localhost:6379', postgres = 'postgres://localhost/whoa'] = process.argv.slice(2);
 const RACES = 40;
 
 const FAULTS: Readonly<Record<string, (side: Side, folder: string) => Promise<string>>> = {
@@ -21,23 +23,26 @@ const FAULTS: Readonly<Record<string, (side: Side, folder: string) => Promise<st
   'kill -9 of a worker, just after its tool': (side, folder) => book(side, folder, 'Bern dying'),
 };
 
-await requireServer();
-const outputs = await Promise.all([runSide('bullmq', openBullmq), runSide('whoa', openWhoa)]);
+await requireServers();
+const outputs = await Promise.all([runSide('bullmq', redis, openBullmq), runSide('whoa', postgres, openWhoa)]);
 console.log(outputs.join('\n'));
 
 /** Without a server, BullMQ would try to connect for ever. */
-async function requireServer(): Promise<void> {
-  await using store = createTaskStore(url);
-  await store.list({ tenant, limit: 1 }).catch((error: Error) => {
+async function requireServers(): Promise<void> {
+  const { hostname, port } = new URL(redis);
+  const socket = connect(Number(port), hostname);
+  await using store = createTaskStore(postgres);
+  await Promise.all([once(socket, 'connect'), store.list({ tenant, limit: 1 })]).catch((error: Error) => {
     console.error(error.message);
     process.exit(1);
   });
+  socket.destroy();
 }
 
 /** Injects all faults into one engine with two workers. Returns the results. */
-async function runSide(kind: string, open: (url: string) => Side | Promise<Side>): Promise<string> {
+async function runSide(kind: string, url: string, open: (url: string) => Side | Promise<Side>): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'whoa-why-'));
-  const workers = [startWorker(kind, folder), startWorker(kind, folder)];
+  const workers = [startWorker(kind, url, folder), startWorker(kind, url, folder)];
   try {
     await using side = await open(url);
     await Promise.all(workers.map(isReady));
@@ -90,7 +95,7 @@ async function book(side: Side, folder: string, request: string): Promise<string
   return `booked ${booked === 1 ? 'once' : `${booked} times`}; "${status}": ${answer}`;
 }
 
-function startWorker(kind: string, folder: string): ChildProcess {
+function startWorker(kind: string, url: string, folder: string): ChildProcess {
   return fork(join(import.meta.dirname, 'why/worker.ts'), [kind, url, folder]);
 }
 

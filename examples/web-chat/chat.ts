@@ -25,7 +25,7 @@ const look_up = tool({
 });
 
 export const chat = createChatHandler({
-  store: process.env['REDIS_URL'], // memory without one
+  store: process.env['STORE_URL'] ?? 'memory',
   authenticate: () => 'you', // your session → user
   tools: { look_up },
   reply: (turn) => streamText({ model, ...turn }),

@@ -1,5 +1,7 @@
 // docs/guides/agents/index.md, docs/guides/conversations.md, docs/guides/workers/index.md
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
@@ -13,10 +15,12 @@ import {
   type Message,
   type Outcome,
   type RunEvent,
+  sleep,
   type Tool,
 } from '@whoa/core';
+import type { Approve } from '@whoa/core/approval';
 import { describeReason } from '@whoa/core/embed';
-import { createRunner, createTaskStore, type TaskStore } from '@whoa/tasks';
+import { createRunner, createTaskApprovals, createTaskStore, type TaskStore } from '@whoa/tasks';
 import { type Containment, createBashTool, createContainment } from '@whoa/tools';
 import { z } from 'zod';
 import type { Ending, OpenOptions, Peer, PeerAgent, PeerRun, PeerTool, StartOptions } from '../core/peer.ts';
@@ -39,8 +43,13 @@ const toTool = (tool: PeerTool): Tool =>
     execute: (_input, { signal }) => tool.execute({ signal }),
   }) as Tool;
 
-function createPeerAgent(options: OpenOptions, containment?: Containment): Agent {
-  const { tools, approve, helper } = options;
+interface Parts {
+  readonly containment?: Containment | undefined;
+  readonly approve?: Approve;
+}
+
+function createPeerAgent(options: OpenOptions, { containment, approve = askInProcess(options) }: Parts = {}): Agent {
+  const { tools, helper } = options;
   const own = tools.map(toTool);
   if (containment) own.push(createBashTool({ containment }) as Tool);
   if (helper) {
@@ -52,9 +61,12 @@ function createPeerAgent(options: OpenOptions, containment?: Containment): Agent
     name: 'whoa',
     model,
     tools: own,
-    ...(approve && { approve: (_call, { signal }) => approve(signal) }),
+    ...(approve && { approve }),
   });
 }
+
+const askInProcess = ({ approve }: OpenOptions): Approve | undefined =>
+  approve && ((_call, { signal }) => approve(signal));
 
 function toEnding(outcome: Outcome): Ending {
   const { status, text, usage, messages } = outcome;
@@ -128,16 +140,44 @@ export const peer: Peer = {
   wires: ['chat', 'responses', 'anthropic'],
   takesSignal: true,
   shell: 'bash',
-  notOffered: {
-    pause: 'the question is asked while the run waits, in its process or in a worker',
-  },
+  notOffered: {},
   open(options) {
     const containment = options.shell ? createContainment() : undefined;
-    const agent = createPeerAgent(options, containment);
+    const agent = createPeerAgent(options, { containment });
     if (options.isConversation) return converse(agent);
     return {
       start: (input, start = {}) => startRun(agent, input, start),
       close: () => containment?.[Symbol.asyncDispose](),
+    };
+  },
+  /** The question waits in the store: the first worker is gone before the answer comes, and another one continues. */
+  pause: async (options) => {
+    const folder = mkdtempSync(join(tmpdir(), 'whoa-peer-'));
+    const store = createTaskStore({ backend: 'sqlite', file: join(folder, 'tasks.db') });
+    const startWorker = () => {
+      const approvals = createTaskApprovals({ parkAfterMs: 0 });
+      const agent = createPeerAgent(options, { approve: approvals.approve });
+      return createRunner({ store, agents: { whoa: agent }, approvals });
+    };
+    const receipt = await store.create({ tenant, agent: 'whoa', input: 'Begin' });
+    if (!('task' in receipt)) throw new Error(receipt.result);
+    const { id } = receipt.task;
+    const first = startWorker();
+    await first.serve();
+    const ask = async () => (await store.questions({ tenant })).questions[0];
+    let question = await ask();
+    for (; question === undefined; question = await ask()) await sleep(10);
+    await first.stop();
+    return {
+      paused: (await store.get({ tenant, id }))?.waiting === 1,
+      resume: async () => {
+        await store.answer({ tenant, id: question.id }, { value: { decision: 'yes' }, by: 'ann' });
+        await using second = startWorker();
+        const { answer } = await second.runExisting({ tenant, id });
+        await store[Symbol.asyncDispose]();
+        rmSync(folder, { recursive: true });
+        return answer;
+      },
     };
   },
   elsewhere: {

@@ -31,11 +31,11 @@ export function renderPage(results: Results): string {
 }
 
 function intro(results: Results): string {
-  const { date, node, remark } = results;
+  const { dates, node, remark } = results;
   return `# Compared with other libraries
 
 This page shows what happens when you press Stop, in ${libraryKeys.length} libraries and ${scenarios.length} scenarios.
-It was written by \`npm run peers -- --write\` on ${date}, with Node ${node}.
+It was written by \`npm run peers -- --write\`, with Node ${node}; ${describeDates(dates)}.
 
 ${libraryKeys.map((key) => summary(key, results)).join('\n')}
 
@@ -123,6 +123,16 @@ const rules = (): string =>
     '',
     ...scenarios.map(({ id, expects, rule }) => `- \`${id}\` *${expects}* ${escapeMarkup(rule)}`),
   ].join('\n');
+
+/** A library may be measured again, alone. */
+function describeDates(dates: Results['dates']): string {
+  const days = [...new Set(Object.values(dates))].toSorted();
+  const measured = days.map((day) => {
+    const names = libraryKeys.filter((key) => dates[key] === day).map((key) => libraries[key].name);
+    return `${days.length === 1 ? 'everything' : names.join(', ')} was measured on ${day}`;
+  });
+  return measured.join(', ');
+}
 
 /** Texts of libraries and vendors may look like Markdown, HTML or a template of the site. */
 const escapeMarkup = (text: string): string =>

@@ -3,7 +3,8 @@ import type { LibraryKey } from './libraries.ts';
 
 /** The file that `npm run peers -- --write` saves, from which the page is made. */
 export interface Results {
-  readonly date: string;
+  /** When each library was measured. */
+  readonly dates: Readonly<Record<LibraryKey, string>>;
   readonly node: string;
   /** How it was made, if not in one run on a quiet machine. */
   readonly remark?: string;

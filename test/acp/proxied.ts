@@ -30,9 +30,18 @@ class FakeAgent implements ProxiedAgent {
     return { pid: 1, startTime: ++this.#clock };
   }
 
-  endSince(moment: unknown, { except }: { except: readonly unknown[] }) {
+  /** What the proof of an end waits for. */
+  proof: Promise<void> = Promise.resolve();
+
+  async endSince(
+    moment: unknown,
+    { except, onDead }: { readonly except: readonly unknown[]; readonly onDead?: () => void },
+  ) {
     this.endings.push({ since: moment, except });
-    return Promise.resolve({ verified: 'tags' as const, ended: 2, survivors: 0 });
+    onDead?.();
+    await this.proof;
+    const shared = except.length === 0 ? {} : { shared: except.length };
+    return { verified: 'tags' as const, ended: 2, survivors: 0, ...shared };
   }
 
   end() {

@@ -36,6 +36,11 @@ export interface TurnInput {
   readonly token: CancellationToken;
 }
 
+/** The settings of a turn that are the same with each major. */
+function toSettings({ calls, mustFinish, token }: Pick<TurnInput, 'calls' | 'mustFinish' | 'token'>) {
+  return { calls, token, ...(mustFinish && { mustFinish }) };
+}
+
 interface TurnEnd {
   readonly settled: SettledTurn;
   /** The history after it, from the UI stream. */
@@ -128,13 +133,13 @@ function approval7({ needsApproval }: TurnInput) {
   return needsApproval ? { slow: 'user-approval' as const } : {};
 }
 
-function botOf7({ history, slow, fast, needsApproval: _, canSearch, ...rest }: TurnInput) {
+function botOf7({ history, slow, fast, canSearch, format, ...rest }: TurnInput) {
   const tools = {
     slow: v7.tool({ inputSchema, execute: slow }),
     fast: v7.tool({ inputSchema, execute: fast }),
-    ...(canSearch ? search7(rest.format) : {}),
+    ...(canSearch ? search7(format) : {}),
   };
-  return createStoppableTurn({ ...rest, history: history as v7.ModelMessage[], tools });
+  return createStoppableTurn({ ...toSettings(rest), history: history as v7.ModelMessage[], tools });
 }
 
 function search7(format: WireFormat): v7.ToolSet {
@@ -187,13 +192,13 @@ async function turnOf6(input: TurnInput) {
   return botOf6({ ...input, history });
 }
 
-function botOf6({ history, slow, fast, needsApproval, canSearch, ...rest }: TurnInput) {
+function botOf6({ history, slow, fast, needsApproval, canSearch, format, ...rest }: TurnInput) {
   const tools = {
     slow: v6.tool({ inputSchema, execute: slow, ...(needsApproval && { needsApproval }) }),
     fast: v6.tool({ inputSchema, execute: fast }),
-    ...(canSearch ? search6(rest.format) : {}),
+    ...(canSearch ? search6(format) : {}),
   };
-  return createStoppableTurn({ ...rest, history: history as v6.ModelMessage[], tools });
+  return createStoppableTurn({ ...toSettings(rest), history: history as v6.ModelMessage[], tools });
 }
 
 function search6(format: WireFormat): v6.ToolSet {
@@ -247,13 +252,13 @@ function turnOf5(input: TurnInput) {
   return botOf5({ ...input, history });
 }
 
-function botOf5({ history, slow, fast, needsApproval: _, canSearch, ...rest }: TurnInput) {
+function botOf5({ history, slow, fast, canSearch, format, ...rest }: TurnInput) {
   const tools = {
     slow: v5.tool({ inputSchema, execute: slow }),
     fast: v5.tool({ inputSchema, execute: fast }),
-    ...(canSearch ? search5(rest.format) : {}),
+    ...(canSearch ? search5(format) : {}),
   };
-  return createStoppableTurn({ ...rest, history: history as v5.ModelMessage[], tools });
+  return createStoppableTurn({ ...toSettings(rest), history: history as v5.ModelMessage[], tools });
 }
 
 function search5(format: WireFormat): v5.ToolSet {

@@ -10,7 +10,7 @@ import { listen } from '@whoa/server';
 import { describe, expect, test } from 'vitest';
 import { Calendar } from '../../examples/apps/booking-bot/calendar.ts';
 import { until } from '../promises/fixture.ts';
-import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
 
 const MAIN = process.env['BOOKING_BOT'] ?? join(import.meta.dirname, '../../examples/apps/booking-bot/main.ts');
 const SECRET = 'shared with the messenger';
@@ -112,7 +112,6 @@ async function openTown(store: string, instances: number) {
 const KINDS = {
   'one process': () =>
     Promise.resolve({ url: 'memory:', instances: 1, [Symbol.asyncDispose]: () => Promise.resolve() }),
-  'two instances on Redis': async () => Object.assign(await borrowRedis(), { instances: 2 }),
   'two instances on Postgres': async () => Object.assign(await borrowPostgres(), { instances: 2 }),
 };
 

@@ -1,43 +1,50 @@
 // Counts the changes between the two shop chats.
-import { spawnSync } from 'node:child_process';
-import { globSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { readBounded } from '../../examples/apps/shop-chat/shared/lib/read-bounded.ts';
+import { countChanges, readFiles, sum } from './changed-lines.ts';
 
 const APP = join(import.meta.dirname, '../../examples/apps/shop-chat');
-const MAX_ADDED = 25;
+const MAX_ADDED = 31;
+/** What the page shows of a stop. */
+const NEW_FILE = 'app/chat/[id]/stopped.tsx';
 
-/** Their files by where they were before: the route has moved, to take the other requests of a chat too. */
-const readFiles = (folder: string): ReadonlyMap<string, string> =>
-  new Map(
-    globSync('**/*.{json,ts,tsx}', { cwd: join(APP, folder) }).map((file) => [
-      file.replace('/[[...path]]', ''),
-      join(folder, file),
-    ]),
+test('31 lines are added to get a Stop that stops, and the README says where', () => {
+  const after = readFiles(APP, 'after');
+  const lines = readFileSync(join(APP, after.get(NEW_FILE)!), 'utf8').split('\n').length - 1;
+  const isNew = (file: string): boolean => file === NEW_FILE;
+  expect([...after.keys()].filter((file) => !isNew(file)).toSorted()).toEqual(
+    [...readFiles(APP, 'before').keys()].toSorted(),
   );
-
-function changes(before: string, after: string): { added: number; removed: number } {
-  const args = ['diff', '--no-index', '--numstat', '--', before, after];
-  const { stdout } = spawnSync('git', args, { cwd: APP, encoding: 'utf8' });
-  const [added = '0', removed = '0'] = stdout.split('\t');
-  return { added: Number(added), removed: Number(removed) };
-}
-
-test('25 lines are added to get a Stop that stops, and the README says where', () => {
-  const [before, after] = [readFiles('before'), readFiles('after')];
-  expect([...after.keys()].toSorted()).toEqual([...before.keys()].toSorted());
-  const counted = [...after].map(([key, file]) => ({ file, ...changes(before.get(key)!, file) }));
-  const added = counted.reduce((sum, one) => sum + one.added, 0);
-  const removed = counted.reduce((sum, one) => sum + one.removed, 0);
-  for (const one of counted) console.log(`${one.file}: +${one.added} -${one.removed}`);
-  console.log(`everything: +${added} -${removed}`);
+  const counted = countChanges(APP);
+  const [added, removed] = [sum(counted, 'added'), sum(counted, 'removed')];
   expect(added).toBeLessThanOrEqual(MAX_ADDED);
   const readme = readFileSync(join(APP, 'README.md'), 'utf8');
   expect(readme).toContain(`**${added} lines added**, ${removed} removed`);
+  expect(readme).toContain(`\`${NEW_FILE}\`, has ${lines} lines`);
   for (const one of counted) expect(readme).toContain(`| \`${one.file.replace('after/', '')}\` | ${one.added} |`);
 });
 
 test('shared files are in neither of the two apps', () => {
-  const shared = readFiles('shared');
-  expect([...readFiles('after').keys()].filter((file) => shared.has(file))).toEqual([]);
+  const shared = readFiles(APP, 'shared');
+  expect([...readFiles(APP, 'after').keys()].filter((file) => shared.has(file))).toEqual([]);
+});
+
+test('an upload without a length, or without an end, is read up to its limit and then cancelled', async () => {
+  const bounded = await readBounded(new Response(new Uint8Array(10)).body, 10);
+  expect(bounded).toEqual(new Uint8Array(10));
+  expect(await readBounded(null, 10)).toEqual(new Uint8Array(0));
+  let pulled = 0;
+  let isCancelled = false;
+  const endless = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      pulled++;
+      controller.enqueue(new Uint8Array(4));
+    },
+    cancel: () => void (isCancelled = true),
+  });
+  expect(await readBounded(endless, 10)).toBeUndefined();
+  expect(isCancelled).toBe(true);
+  expect(pulled).toBeLessThan(6);
 });

@@ -15,7 +15,7 @@ import {
 import { type Job, Queue } from 'bullmq';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { type BorrowedServer, borrowRedis } from '../servers/borrow.ts';
+import { type BorrowedServer, borrowPostgres, borrowRedis } from '../servers/borrow.ts';
 import { startRedis } from '../servers/redis.ts';
 import { answerCall } from '../tasks/answer-call.ts';
 import { type Child, startChild } from '../tasks/child.ts';
@@ -101,9 +101,10 @@ function heldWork() {
 }
 
 test('a task runs elsewhere, survives a SIGKILL, is cancelled within milliseconds and ends once', async () => {
-  const store = createTaskStore(redis.url);
+  await using postgres = await borrowPostgres();
+  const store = createTaskStore(postgres.url);
   const from = await setUp({ store, reofferIntervalMs: 500 });
-  const children = [1, 2].map(() => startChild('ticket-worker', [redis.url, from.queue.name]));
+  const children = [1, 2].map(() => startChild('ticket-worker', [postgres.url, redis.url, from.queue.name]));
   const works = (child: Child): Promise<unknown> => child.hear<{ type: string }>(({ type }) => type === 'working');
   try {
     const ref = await create(from.engine);
@@ -199,7 +200,7 @@ test('a doubled ticket starts nothing, and a late one neither', async () => {
   expect(await ticketIs(queue, 'doubled', 'completed')).toMatchObject({ returnvalue: { status: 'success' } });
   await queue.add('late', ref, { jobId: 'late' });
   await ticketIs(queue, 'late', 'completed');
-  await queue.add('forgotten', { tenant: 'acme', id: 't0-none' }, { jobId: 'forgotten' });
+  await queue.add('forgotten', { tenant: 'acme', id: 't-none' }, { jobId: 'forgotten' });
   expect(await ticketIs(queue, 'forgotten', 'completed')).toMatchObject({ returnvalue: { status: 'unknown' } });
   expect(started).toHaveLength(1);
   expect((await store.get(ref))?.epoch).toBe(1);

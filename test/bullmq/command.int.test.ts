@@ -121,7 +121,7 @@ test.each([
   ["engine: bullmq({ connection: 'redis://x' })", ['--agent', 'a'], "--agent: the configuration's engine delivers"],
 ])('a worker with %s %j is rejected with what to write', (field, args, message) => {
   const config = `import { bullmq } from '@whoa/bullmq';
-    export default { store: 'redis://127.0.0.1:1', agents: { a() {}, b() {} }, ${field} };`;
+    export default { store: 'postgres://127.0.0.1:1/whoa', agents: { a() {}, b() {} }, ${field} };`;
   const home = createHome({ 'whoa.config.ts': config });
   onTestFinished(() => home[Symbol.dispose]());
   const { status, stderr } = home.whoa(['worker', '--config', 'whoa.config.ts', ...args]);

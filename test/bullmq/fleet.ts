@@ -4,7 +4,7 @@ import { type Job, Queue } from 'bullmq';
 import { expect, onTestFinished } from 'vitest';
 import { type RunningCommand, startCommand } from '../command/process.ts';
 import { createHome, type Home } from '../command/terminal.ts';
-import { borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
 
 export const POLL = { timeout: 60_000, interval: 20 };
 const TOKEN = 'a-token-for-the-tests-of-the-engine';
@@ -13,7 +13,7 @@ const TENANT = 'local';
 interface FleetOptions {
   /** Further options of `bullmq()`, as code. */
   readonly options?: string;
-  /** The Redis of the queue. Defaults to that of the store. */
+  /** The Redis of the queue, if a test stops it. */
   readonly queueUrl?: string;
 }
 
@@ -48,15 +48,17 @@ const AGENTS = `
 export async function createFleet({ options = '', queueUrl }: FleetOptions = {}): Promise<Fleet> {
   const redis = await borrowRedis();
   onTestFinished(() => redis[Symbol.asyncDispose]());
+  const postgres = await borrowPostgres();
+  onTestFinished(() => postgres[Symbol.asyncDispose]());
   const { host, port } = readAddress(queueUrl ?? redis.url);
   const connection = `connection: { host: '${host}', port: ${port}, retryStrategy: () => 50 }`;
-  const rest = `store: '${redis.url}', agents, stopMode: { drainMs: 100, abortMs: 1_000 }`;
+  const rest = `store: '${postgres.url}', agents, stopMode: { drainMs: 100, abortMs: 1_000 }`;
   const home = createHome({
     'engine.config.ts': `${AGENTS} export default defineConfig({ ${rest}, engine: bullmq({ ${connection}, reofferIntervalMs: 1_000, ${options} }) });`,
     'plain.config.ts': `${AGENTS} export default defineConfig({ ${rest} });`,
   });
   onTestFinished(() => home[Symbol.dispose]());
-  const store = createTaskStore(redis.url);
+  const store = createTaskStore(postgres.url);
   onTestFinished(() => store[Symbol.asyncDispose]());
   const queue = new Queue('whoa', { connection: { host, port, retryStrategy: () => 50 } });
   queue.on('error', () => {});

@@ -19,6 +19,7 @@ export interface ApprovedTurnsReport {
   readonly retried: number;
   readonly approved: number;
   readonly ran: number;
+  readonly invalid: number;
   readonly problems: readonly string[];
 }
 
@@ -29,7 +30,8 @@ export async function runApprovedTurns(options: {
   readonly conversations: number;
   readonly seed: number;
 }): Promise<ApprovedTurnsReport> {
-  const report = { conversations: 0, turns: 0, stopped: 0, retried: 0, approved: 0, ran: 0, problems: [] as string[] };
+  const counts = { conversations: 0, turns: 0, stopped: 0, retried: 0, approved: 0, ran: 0, invalid: 0 };
+  const report = { ...counts, problems: [] as string[] };
   for (let at = 0; at < options.conversations && report.problems.length < MAX_PROBLEMS; at++) {
     const world = createVirtualWorld({ seed: options.seed + at });
     const random = (): number => world.random();
@@ -55,7 +57,7 @@ interface Setup {
   /** A page keeps UI messages, a bot model messages. */
   readonly kind: 'page' | 'bot';
   readonly random: () => number;
-  readonly report: { turns: number; stopped: number; retried: number; approved: number; ran: number };
+  readonly report: { turns: number; stopped: number; retried: number; approved: number; ran: number; invalid: number };
 }
 
 /** How one call ended, by the number in its input. */
@@ -185,8 +187,14 @@ class Conversation {
     return { url, format, calls: this.#calls, slow, fast: () => 'found', needsApproval };
   }
 
-  /** A reply with one to three payments, under ids as providers make them. */
+  /** A reply with one to three payments, under ids as providers make them, or one with arguments that no tool accepts. */
   #request(): ScriptedResponse {
+    if (this.#chance(0.25)) {
+      this.#setup.report.invalid++;
+      return {
+        parts: [{ text: 'Pay.' }, { call: 'slow', arguments: this.#pick(['{"at":', '[1]', '"x"', '5', 'null']) }],
+      };
+    }
     const count = this.#pick([1, 1, 2, 3]);
     const calls = Array.from({ length: count }, (_, index) => {
       const at = this.#payments.size + 1;

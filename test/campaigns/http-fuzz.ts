@@ -74,8 +74,8 @@ const HOSTILE_INPUTS: readonly string[] = [
   '9'.repeat(40),
   'x'.repeat(201),
   'x'.repeat(10_000),
-  't0-',
-  't0-x',
+  't-',
+  't-x',
   'tzzzzzzzz-x',
   'end',
   '0/x',
@@ -84,7 +84,7 @@ const HOSTILE_INPUTS: readonly string[] = [
   '1/\0',
   'init:',
   'init:0/x',
-  'running:9/t0-x',
+  'running:9/t-x',
 ];
 const BODIES: readonly string[] = [
   '',

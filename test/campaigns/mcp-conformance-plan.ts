@@ -69,7 +69,7 @@ export const EXPECTED: Readonly<Record<string, string>> = {
   'tasks-headers-tolerate-mcp-method-on-tools-call': ALL_ARE_TASKS,
   'sep-2663-tasks-get-status-failed':
     'an agent that failed is a result with isError; no agent ends in a protocol error',
-  'tasks-mrtr-partial-fulfillment': 'a task asks one question at a time',
+  'tasks-mrtr-partial-fulfillment': 'the campaign has no agent that asks two questions in one turn',
   'sep-2663-server-returns-missing-capability-when-required':
     'no agent needs a host that knows tasks: others wait for its end',
   'sep-2575-server-rejects-undeclared-capability': NO_DIAGNOSTICS,

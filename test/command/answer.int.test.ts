@@ -96,7 +96,7 @@ test('`whoa approve` finds a question whose worker has gone, no matter how many 
     await store.claim(task.id, { session: 's', claim: `c${i}`, worker: 'w', leaseMs: 600_000 });
   }
   const { stdout: listed } = await home.main(['approve']);
-  const [, answering = ''] = /^\S+ a asks: Go\. · to answer: whoa (approve t0-\S+)\n$/.exec(listed) ?? [];
+  const [, answering = ''] = /^\S+ a asks: Go\. · to answer: whoa (approve t-\S+)\n$/.exec(listed) ?? [];
   expect(await home.main(answering.split(' '))).toMatchObject({
     status: 0,
     stdout: expect.stringContaining('Which one?') as string,

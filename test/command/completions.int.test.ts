@@ -24,7 +24,7 @@ test('bash completes commands, options, their values, files and tasks when Tab i
     ['whoa run --config a', /\$ whoa run --config a\\ file\.ts$/],
     ['whoa help doc', /\$ whoa help doctor$/],
     ['whoa completions z', /\$ whoa completions zsh$/],
-    ['whoa watch t0', /\$ whoa watch t0-[\w-]+$/],
+    ['whoa watch t-', /\$ whoa watch t-[\w-]+$/],
   ] as const) {
     terminal.type(typed);
     terminal.press('Tab');
@@ -50,10 +50,10 @@ test('only valid ids are completed, because a shell would run anything else', as
   const own = home();
   own.folder.write('whoa.bash', (await own.main(['completions', 'bash'])).stdout);
   const program = [
-    `whoa() { echo 't0-abc running'; echo '$(touch owned) x'; echo '\`touch owned\` x'; echo 't0-$(touch owned)'; }`,
+    `whoa() { echo 't-abc running'; echo '$(touch owned) x'; echo '\`touch owned\` x'; echo 't-$(touch owned)'; }`,
     `source ./whoa.bash; COMP_WORDS=(whoa watch ""); COMP_CWORD=2; _whoa; echo "\${COMPREPLY[@]}"`,
   ].join('\n');
   const { stdout } = spawnSync('bash', ['-c', program], { cwd: own.folder.path, encoding: 'utf8' });
-  expect(stdout).toContain('t0-abc');
+  expect(stdout).toContain('t-abc');
   expect(own.folder.list()).not.toContain('owned');
 });

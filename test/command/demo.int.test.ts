@@ -80,6 +80,26 @@ test('Stop stops: the report is shown, no process is left, and the next message 
   expect(await command.closed).toEqual([0, null]);
 });
 
+test('a stopped call and a message are answered, nothing is published, and Stop stays until the run has ended', async () => {
+  const { url, open, problems } = await startDemo();
+  const page = await open(url);
+  const stop = page.getByRole('button', { name: 'Stop', exact: true });
+  await shows(page, /Now send: Ship release 2\.4/);
+  await stop.waitFor({ state: 'detached' });
+  await send(page, 'Ship release 2.4');
+  await shows(page, /test 2 passed/);
+  await send(page, 'Be quick');
+  await page.getByRole('button', { name: 'Stop this call of bash' }).click();
+  await shows(page, /delivered to this run/);
+  await stop.waitFor();
+  await shows(page, /You said “Be quick” while I worked.*You stopped the tests after \d+ of 24, so I do not publish\./);
+  await stop.waitFor({ state: 'detached' });
+  expect(await page.getByText('publish_release').count()).toBe(0);
+  await shows(page, /It was delivered to a run in progress/);
+  expect(await page.locator('.talk > header .st').innerText()).toBe('success');
+  expect(problems).toEqual([]);
+});
+
 test('the address works once, and no one gets in without it', async () => {
   const { url, open } = await startDemo();
   const page = await open(url);

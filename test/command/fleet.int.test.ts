@@ -1,11 +1,11 @@
-// A server and workers as separate processes, on one Redis.
+// A server and workers as separate processes, on one Postgres.
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { FollowEvent, TaskRecord } from '@whoa/tasks';
-import { createRedisStore } from '@whoa/tasks/internal';
+import { createPostgresStore } from '@whoa/tasks/internal';
 import { expect, type TestContext, test } from 'vitest';
 import { until } from '../promises/fixture.ts';
-import { borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
 import { startCommand } from './process.ts';
 import { createHome, type Home } from './terminal.ts';
 
@@ -20,27 +20,27 @@ const TAKEOVER_TIMEOUT_MS = 2_000;
 type OnEnd = TestContext['onTestFinished'];
 
 interface Fleet extends Home {
-  readonly redisUrl: string;
+  readonly storeUrl: string;
   readonly onEnd: OnEnd;
 }
 
-/** A home whose configuration has a separate Redis. */
+/** A home whose configuration has a separate Postgres. */
 async function fleet(onEnd: OnEnd, agents = ''): Promise<Fleet> {
-  const redis = await borrowRedis();
-  onEnd(() => redis[Symbol.asyncDispose]());
+  const postgres = await borrowPostgres();
+  onEnd(() => postgres[Symbol.asyncDispose]());
   const config = `
     import { createAgent, defineConfig, defineTool } from 'whoa';
     import { createScriptedModel } from '@whoa/core/testing';
-    export default defineConfig({ store: { backend: 'redis', url: '${redis.url}' }, ${agents} });
+    export default defineConfig({ store: { backend: 'postgres', url: '${postgres.url}' }, ${agents} });
   `;
   const home = createHome({ 'script.json': JSON.stringify(SLOW), 'config/whoa/whoa.config.ts': config });
   onEnd(() => home[Symbol.dispose]());
-  return { ...home, redisUrl: redis.url, onEnd };
+  return { ...home, storeUrl: postgres.url, onEnd };
 }
 
 /** When a task's lease expires, by the store's clock. */
-async function readLeaseEnd({ redisUrl }: Fleet, id: string): Promise<number> {
-  await using store = createRedisStore({ url: redisUrl });
+async function readLeaseEnd({ storeUrl }: Fleet, id: string): Promise<number> {
+  await using store = createPostgresStore({ url: storeUrl });
   const observer = { worker: 'observer', session: 'observer', claim: 'observer', leaseMs: 15_000 };
   const answer = await store.claim(id, observer);
   if (answer.result !== 'held') throw new Error(`nobody has it: ${answer.result}`);
@@ -161,7 +161,7 @@ test.concurrent('a worker that is stopped lets the call finish, returns the task
   await readShellPid(await ask(`/v1/tasks/${id}/events`));
   worker.kill('SIGTERM');
   expect(await worker.closed).toEqual([0, null]);
-  expect(worker.lines.at(-1)).toMatchObject({ type: 'task-end', id, status: 'released' });
+  expect(worker.lines.at(-1)).toMatchObject({ type: 'task-left', id, status: 'released' });
   expect(await get(id)).toMatchObject({ status: 'init', stage: 'ready', crashes: 0, attempts: 0 });
   expect(await get(waiting)).toMatchObject({ status: 'init', epoch: 0 });
   const journal = await follow(await ask(`/v1/tasks/${id}/events`), (one) => JSON.stringify(one).includes('call-end'));

@@ -1,4 +1,5 @@
 // `whoa halt` from one process, on tasks of a worker in another one, on every store that processes share.
+import { createRunner } from '@whoa/tasks';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { until } from '../promises/fixture.ts';
 import { openStore } from '../tasks/open-store.ts';
@@ -39,7 +40,10 @@ export default defineConfig({
 });
 `;
 
+const NO_SCOPE = 'nothing was halted: expected --agent NAME or --tenant NAME';
+
 interface Receipt {
+  readonly store: string;
   readonly isQuiet: boolean;
   readonly stopped: number;
   readonly left: number;
@@ -67,10 +71,16 @@ describe.each(storeKinds)('a halt on $name', (kind) => {
     await until(async () => (await status(other, 'other')) === 'running');
     const waiting = await create('quick');
 
-    const first = startCommand(home, ['halt', '--timeout', '3s', '--reason', 'fire']);
+    const unscoped = startCommand(home, ['halt', '--timeout', '3s']);
+    expect(await unscoped.closed).toEqual([2, null]);
+    expect(unscoped.lines).toMatchObject([{ type: 'error', message: expect.stringContaining(NO_SCOPE) as string }]);
+    expect(await status(quick)).toBe('running');
+
+    const first = startCommand(home, ['halt', '--tenant', 'local', '--timeout', '3s', '--reason', 'fire']);
     expect(await first.closed).toEqual([1, null]);
     const [receipt] = first.lines as unknown as readonly Receipt[];
-    expect(receipt).toMatchObject({ isQuiet: false, stopped: 3, left: 1 });
+    expect(receipt).toMatchObject({ tenant: 'local', isQuiet: false, stopped: 3, left: 1, others: 1 });
+    expect(receipt!.store).toContain(location.startsWith('{') ? 'store of your configuration' : location);
     expect(receipt!.running).toMatchObject([{ id: deaf, status: 'cancelling' }]);
     // A call that must finish may take as long as its tool allows.
     expect(receipt!.running[0]!.until - Date.now()).toBeGreaterThan(30_000);
@@ -80,7 +90,7 @@ describe.each(storeKinds)('a halt on $name', (kind) => {
       'running',
     ]);
 
-    const second = startCommand(home, ['halt', '--timeout', '60s']);
+    const second = startCommand(home, ['halt', '--tenant', 'local', '--timeout', '60s']);
     home.folder.write('config/whoa/over', '');
     expect(await second.closed).toEqual([0, null]);
     expect(second.lines).toMatchObject([{ isQuiet: true, left: 0, running: [] }]);
@@ -96,4 +106,43 @@ describe.each(storeKinds)('a halt on $name', (kind) => {
     expect(await all.closed).toEqual([0, null]);
     expect([await status(late), await status(other, 'other')]).toEqual(['cancelled', 'cancelled']);
   }, 180_000);
+});
+
+test('a halt names its scope and its store, says what else runs there, and how the pause ends', async () => {
+  const home = createHome();
+  onTestFinished(() => home[Symbol.dispose]());
+  const file = home.folder.at('other.db');
+  await using store = openStore(file);
+  await using runner = createRunner({ store, agents: { writer: () => new Promise(() => {}) } });
+  const running = [await runner.start({ tenant: 'acme', agent: 'writer', input: 'go' })];
+  running.push(await runner.start({ tenant: 'globex', agent: 'writer', input: 'go' }));
+  for (const { response } of running) response.catch(() => {});
+  await until(() => Promise.resolve(runner.live === 2));
+  home.folder.write(
+    'whoa.config.mjs',
+    `export default { store: { backend: 'sqlite', file: ${JSON.stringify(file)} } };`,
+  );
+  const config = ['--config', 'whoa.config.mjs'];
+
+  // Without the configuration it is another store: the refusal and the receipt name it.
+  const own = home.folder.at('state/whoa/tasks.db');
+  const refused = await home.main(['halt']);
+  expect(refused).toMatchObject({ status: 2, stdout: '' });
+  expect(refused.stderr).toContain(`${NO_SCOPE}; 'whoa tasks --stats --all-tenants' lists what is in ${own}`);
+  const elsewhere = await home.main(['halt', '--tenant', 'acme']);
+  expect(elsewhere).toMatchObject({ status: 0 });
+  expect(elsewhere.stdout).toContain(`0 tasks of tenant acme were stopped in ${own};`);
+  expect(elsewhere.stdout).toMatch(/Nothing of tenant acme runs\.\n$/);
+  expect(runner.live).toBe(2);
+
+  expect((await home.main(['halt', ...config])).stderr).toContain(`lists what is in ${file}`);
+  const none = await home.main(['halt', '--tenant', 'local', ...config]);
+  expect(none).toMatchObject({ status: 0 });
+  expect(none.stdout).toBe(
+    `0 tasks of tenant local were stopped in ${file}; new ones wait until: whoa resume --tenant local --config whoa.config.mjs\n` +
+      'Nothing of tenant local runs; 2 other tasks run in this store.\n',
+  );
+  const all = await home.main(['halt', '--agent', 'writer', '--mode', 'kill', ...config]);
+  expect(all).toMatchObject({ status: 0 });
+  expect(all.stdout).toMatch(/^2 tasks of agent writer were stopped in .*\nNothing of agent writer runs\.\n$/);
 });

@@ -65,7 +65,7 @@ test('names of tools, inputs, results, words and errors of a model: run, watch, 
   );
   const tasks = await here(own, 'tasks');
   expectInert(tasks, 'failed');
-  const id = /t0-[\w-]+/.exec(tasks)![0];
+  const id = /t-[\w-]+/.exec(tasks)![0];
   expectInert(await here(own, 'watch', id), '<U+001B>', '✘');
   expectInert(await here(own, 'watch', id, '--json'), String.raw`\u001b`);
   expectInert(await here(own, 'tasks', '--json'), String.raw`\u001b`);
@@ -76,7 +76,7 @@ test('the reason of a cancel: cancel, and the run it stops', async () => {
   const terminal = own.openTerminal();
   terminal.type("whoa run --yes --sandbox none --model scripted:script.json 'Go.' 2>&1 | tee seen; echo exit:$?\n");
   await terminal.waitFor(/bash: begun|▸ bash/);
-  const id = /t0-[\w-]+/.exec((await own.main(['tasks'])).stdout)![0];
+  const id = /t-[\w-]+/.exec((await own.main(['tasks'])).stdout)![0];
   const reason = `why ${ARGUMENT.slice(0, 20_000)}`;
   expectInert(await here(own, 'cancel', id, '--mode', 'now', '--reason', reason), 'Stopped after', '<U+001B>');
   await terminal.waitFor(/exit:\d/);
@@ -94,7 +94,7 @@ test('a question and a steer: approve, watch, and the run that asks', async () =
   }
   first.type("whoa run --sandbox none --model scripted:script.json 'Go.'; echo exit:$?\n");
   await first.waitFor(/page 1 of/);
-  const id = /t0-[\w-]+/.exec((await own.main(['tasks'])).stdout)![0];
+  const id = /t-[\w-]+/.exec((await own.main(['tasks'])).stdout)![0];
   second.type(`whoa approve ${id}\n`);
   await second.waitFor(/page 1 of/);
   expectInert(await here(own, 'approve', id, '--json'), String.raw`\u001b`);
@@ -127,7 +127,7 @@ test('hostile strings are harmless in a chat: replies, calls, pasted text, and t
   terminal.type('Again.\n');
   const running = async (): Promise<string> => (await own.main(['tasks', '--status', 'running'])).stdout;
   await until(async () => (await running()) !== '');
-  const [id = ''] = /t0-[\w-]+/.exec(await running()) ?? [];
+  const [id = ''] = /t-[\w-]+/.exec(await running()) ?? [];
   expect((await own.main(['cancel', id, '--mode', 'now', '--reason', ARGUMENT.slice(0, 10_000)])).status).toBe(0);
   await terminal.waitFor(/settled\n›$/);
   terminal.press('C-d');

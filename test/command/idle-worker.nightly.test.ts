@@ -1,6 +1,6 @@
 // Ends several workers at the same time that have been idle for a long time.
 import { expect, test } from 'vitest';
-import { borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
 import { type RunningCommand, startCommand } from './process.ts';
 import { createHome } from './terminal.ts';
 
@@ -12,9 +12,9 @@ const EXIT_MS = 8_000;
 test(
   `${WORKERS * ROUNDS} workers that were idle for ${IDLE_MS / 1_000} s exit in time when they are stopped together`,
   async ({ onTestFinished }) => {
-    await using redis = await borrowRedis();
+    await using postgres = await borrowPostgres();
     using home = createHome({
-      'config/whoa/whoa.config.ts': `export default { store: { backend: 'redis', url: '${redis.url}' } };`,
+      'config/whoa/whoa.config.ts': `export default { store: { backend: 'postgres', url: '${postgres.url}' } };`,
       'script.json': '[["Hello."]]',
     });
     const owner = { ...home, onEnd: onTestFinished };

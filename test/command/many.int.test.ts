@@ -112,7 +112,7 @@ test.each(['a store', 'a server'])(
     const one = await whoa('cancel', acme[0]!.slice(0, 14), '--all-tenants', '--reason', 'lunch');
     expect([one.status, await statuses()]).toEqual([0, ['cancelled', 'init', 'init']]);
     expect((await whoa('watch', acme[0]!, '--all-tenants')).status).toBe(130);
-    expect((await whoa('cancel', 't0-nothing', '--all-tenants')).stderr).toContain('there is no task');
+    expect((await whoa('cancel', 't-nothing', '--all-tenants')).stderr).toContain('there is no task');
     const rest = await whoa('cancel', '--all', '--all-tenants');
     expect([rest.status, rest.stdout.match(/is being stopped/g)?.length]).toEqual([0, 3]);
     expect(await statuses()).toEqual(['cancelled', 'cancelled', 'cancelled']);

@@ -64,7 +64,7 @@ test('a question is answered from another terminal, which shows all of it, and t
   );
   expect(existsSync(own.folder.at('made'))).toBe(false);
   const third = own.start(['watch', id]);
-  await third.waitFor(/\? bash: touch made · to answer: whoa approve t0-/);
+  await third.waitFor(/\? bash: touch made · to answer: whoa approve t-/);
   second.type('y\n');
   await second.waitFor(/bash: allowed\nexit:0/);
   const shown = await first.waitFor(/exit:0/);

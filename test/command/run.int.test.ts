@@ -79,8 +79,9 @@ beforeAll(async () => {
 });
 afterAll(() => killed.own[Symbol.dispose]());
 
-test('Ctrl-C once lets the call finish, prints the report and exits with 130', async () => {
-  const own = home([[{ call: 'bash', input: { command: 'echo begun; sleep 1.5; echo whole > done.txt' } }], ['Next.']]);
+test('Ctrl-C once lets the call finish with a graceful stopMode, prints the report and exits with 130', async () => {
+  const script = [[{ call: 'bash', input: { command: 'echo begun; sleep 1.5; echo whole > done.txt' } }], ['Next.']];
+  const own = home(script, { 'config/whoa/whoa.config.mjs': "export default { stopMode: 'graceful' };" });
   const terminal = own.openTerminal();
   start(terminal);
   await terminal.waitFor(/bash: begun/);
@@ -115,16 +116,16 @@ test.each([
   expect(alive(own)).toEqual([]);
 });
 
-test('Ctrl-C twice interrupts the call and ends its processes', async () => {
+test('Ctrl-C once interrupts the call and ends its processes', async () => {
   const own = home(SLOW);
   const terminal = own.openTerminal();
   start(terminal);
   await terminal.waitFor(/bash: begun/);
   terminal.press('C-c');
-  await terminal.waitFor(/Ctrl-C again interrupts it/);
-  terminal.press('C-c');
   const seen = await terminal.waitFor(/exit:130/);
   expect(seen).toMatch(/abort: what can be interrupted stops\n.*bash interrupted, \d processes ended/);
+  expect(seen).toContain('stopping now: interrupting bash, 2 s at most · Ctrl-C again kills it');
+  expect(seen).not.toContain('drain');
   expect(alive(own)).toEqual([]);
 });
 
@@ -142,27 +143,25 @@ export default defineConfig({
 });
 `;
 
-test('Ctrl-C three times abandons a call that ignores its signal, reports it, and exits immediately', async () => {
+test('Ctrl-C twice abandons a call that ignores its signal, reports it, and exits immediately', async () => {
   const own = home([[{ call: 'deaf' }], ['Done.']], { 'config/whoa/whoa.config.mjs': DEAF });
   const terminal = own.openTerminal();
   start(terminal, '--agent deaf');
   await terminal.waitFor(/▸ deaf/);
-  for (const hint of [/waiting for deaf, 10 s at most · Ctrl-C/, /interrupting deaf, 2 s at most/, /exit:130/]) {
+  for (const hint of [/interrupting deaf, 2 s at most · Ctrl-C again kills it/, /exit:130/]) {
     terminal.press('C-c');
     await terminal.waitFor(hint);
   }
   expect(terminal.see()).toMatch(/1 abandoned[\s\S]*kill: nothing more is waited for[\s\S]*deaf abandoned/);
 });
 
-test('Ctrl-C three times exits even while a call may not be cut', async () => {
+test('Ctrl-C twice exits even while a call may not be cut', async () => {
   const own = home([[{ call: 'deaf' }], ['Done.']], { 'config/whoa/whoa.config.mjs': DEAF });
   const terminal = own.openTerminal();
   start(terminal, '--agent whole');
   await terminal.waitFor(/▸ deaf/);
   terminal.press('C-c');
-  await terminal.waitFor(/must not be interrupted: waiting, at most .* · Ctrl-C twice more exits without it/);
-  terminal.press('C-c');
-  await terminal.waitFor(/stopping now/);
+  await terminal.waitFor(/must not be interrupted: waiting, at most .* · Ctrl-C again exits without it/);
   terminal.press('C-c');
   const seen = await terminal.waitFor(/exit:130/);
   expect(seen).toMatch(/whoa exits in 3 s at most · Ctrl-C again exits now[\s\S]*Left while deaf has not ended/);
@@ -372,11 +371,13 @@ test('the output and changes of calls are shown below them: the end or all of it
   expect(seen).toMatch(/✔ write .*\n {2}│ changed a\.txt \+1 -1\n {2}│ 1 {3}one\n {2}│ 2 - two\n {2}│ 2 \+ 2\n/);
   expect(seen).toMatch(/✔ grep .*\n {2}│ 1 match of one in 1 file\n {2}│ a\.txt:1: one\n/);
   const [, log = ''] = /all of it: (\S+)/.exec(seen)!;
+  // It has ended, so there is nothing to undo.
+  expect(readdirSync(own.folder.at('state/whoa/undo'))).toEqual([]);
   expect(readFileSync(log, 'utf8')).toMatch(/^1\n2\n[\s\S]*\n100000\n$/);
   expect(stderr).toMatch(/\[31m\S*2 - two[\s\S]*\[32m\S*2 \+ 2/);
-  const watched = (await own.main(['watch', 't0', '--output', 'full'])).stdout;
+  const watched = (await own.main(['watch', 't-', '--output', 'full'])).stdout;
   expect(watched).toMatch(/│ line 1\n {2}│ line 2\n[\s\S]*│ 2 \+ 2\n/);
-  expect((await own.main(['watch', 't0'])).stdout).toContain('… 22 more lines');
+  expect((await own.main(['watch', 't-'])).stdout).toContain('… 22 more lines');
 });
 
 /** The result line of a run. */
@@ -392,7 +393,7 @@ test('piped input is added to the prompt, and --cwd is the folder of the agent',
   });
   const { inputs } = JSON.parse((await own.main(['tasks', '--json'])).stdout) as { inputs: unknown };
   expect(inputs).toEqual(['review this\n\n+ a line']);
-  expect((await own.main(['watch', 't0', '--json'])).stdout).toContain('page.html');
+  expect((await own.main(['watch', 't-', '--json'])).stdout).toContain('page.html');
 });
 
 test('--timeout and the budgets stop a run that needs more, and the output shows which', async () => {
@@ -501,7 +502,7 @@ test('a conversation whose run has not ended is not continued', async () => {
   const run = startHere(own);
   await run.waitFor(/bash: begun/);
   const { status, stderr } = await own.main(['run', '--continue', '--model', 'scripted:script.json', 'And?']);
-  expect(stderr).toMatch(/--continue: t0-\S+ of this conversation has not ended; use 'whoa steer' or 'whoa cancel'/);
+  expect(stderr).toMatch(/--continue: t-\S+ of this conversation has not ended; use 'whoa steer' or 'whoa cancel'/);
   expect(status).toBe(2);
   run.signal('SIGINT');
   run.signal('SIGINT');

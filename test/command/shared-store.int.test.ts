@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
 import { createWorkspace } from '../workspace.ts';
 import type { Ended } from './in-process.ts';
 import { BIN, createHome, type Home } from './terminal.ts';
@@ -52,8 +52,8 @@ function elsewhere(): string {
   return folder.at('team/tasks.db');
 }
 
-async function redis(): Promise<string> {
-  const server = await borrowRedis();
+async function postgres(): Promise<string> {
+  const server = await borrowPostgres();
   onTestFinished(() => server[Symbol.asyncDispose]());
   return server.url;
 }
@@ -64,7 +64,7 @@ const MADE = 'a store that the configuration made';
 const STORES: Record<string, () => string | Promise<string>> = {
   'a SQLite file elsewhere': () => `{ backend: 'sqlite', file: ${JSON.stringify(elsewhere())} }`,
   [MADE]: () => `createTaskStore({ backend: 'sqlite', file: ${JSON.stringify(elsewhere())} })`,
-  Redis: async () => `{ backend: 'redis', url: ${JSON.stringify(await redis())} }`,
+  Postgres: async () => `{ backend: 'postgres', url: ${JSON.stringify(await postgres())} }`,
 };
 
 describe.each(Object.entries(STORES))('with %s', (name, open) => {
@@ -105,17 +105,19 @@ test('an invalid configuration fails every command with the field and what to wr
   for (const args of [['run', 'x'], ['tasks'], ['watch', 't'], ['cancel', 't'], ['acp']]) {
     const { status, stderr } = await own.main([...args, '--config', 'shared.config.ts']);
     expect(stderr).toMatch(
-      /shared\.config\.ts: store: backend: expected one of sqlite, redis, postgres, memory, got 'mysql'\n$/,
+      /shared\.config\.ts: store: backend: expected 'memory' or 'sqlite' or 'postgres', got "mysql"\n$/,
     );
     expect(status).toBe(2);
   }
   const { stdout, status } = await own.main(['doctor', '--config', 'shared.config.ts']);
-  expect(stdout).toMatch(/✘ whoa\.config\.ts: .*expected one of .*, got 'mysql'/);
+  expect(stdout).toMatch(/✘ whoa\.config\.ts: .*expected 'memory' or .*, got "mysql"/);
   expect(status).toBe(1);
 });
 
 test('a store that cannot be reached is reported in one line', async () => {
-  const own = home("export default { store: { backend: 'redis', url: 'redis://127.0.0.1:9', timeoutMs: 300 } };");
+  const own = home(
+    "export default { store: { backend: 'postgres', url: 'postgres://127.0.0.1:9/whoa', connectTimeoutMs: 300 } };",
+  );
   const { status, stderr } = await own.main(['tasks', '--config', 'shared.config.ts']);
   expect(stderr).toMatch(/^whoa tasks: .+\n$/);
   expect(status).toBe(1);

@@ -65,10 +65,14 @@ test.each([[['help', 'run']], [['--help', 'run']], [['run', '--help']], [['run',
   },
 );
 
-test('a store without an address is a mistake in the configuration', async () => {
-  const own = home({ 'config/whoa/whoa.config.ts': "export default { store: { backend: 'redis' } };" });
+test('a store with an invalid address is a mistake in the configuration', async () => {
+  const own = home({
+    'config/whoa/whoa.config.ts': "export default { store: { backend: 'postgres', url: 'host:5432' } };",
+  });
   const { status, stderr } = await own.main(['tasks']);
-  expect(stderr).toMatch(/^whoa tasks: the store of the configuration is not valid: store\.url: expected the address/);
+  expect(stderr).toMatch(
+    /whoa\.config\.ts: store: url: expected an address such as 'postgres:\/\/host\/database', got 'host:5432'/,
+  );
   expect(status).toBe(2);
 });
 

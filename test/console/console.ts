@@ -1,9 +1,9 @@
-// A real Redis, a server, workers and a browser, for tests and pictures of the console.
+// A real Postgres, a server, workers and a browser, for tests and pictures of the console.
 import { join } from 'node:path';
 import { createToken } from '@whoa/server';
 import { createTaskClient, type TaskClient } from '@whoa/server/task-client';
 import type { Browser, Page } from 'playwright-core';
-import { borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
 import { type Child, startProgram } from '../tasks/child.ts';
 import { launchBrowser } from '../web/chat-page.ts';
 import { buildConsole } from './build-console.ts';
@@ -32,8 +32,8 @@ interface OpenOptions {
 export async function startConsole({ workers = 1 } = {}): Promise<ConsoleRig> {
   buildConsole();
   const stack = new AsyncDisposableStack();
-  const redis = stack.use(await borrowRedis());
-  const location = JSON.stringify({ backend: 'redis', url: redis.url });
+  const postgres = stack.use(await borrowPostgres());
+  const location = JSON.stringify({ backend: 'postgres', url: postgres.url });
   const { token, sha256 } = createToken();
   const server = { child: program('console-server', [location, '0', sha256]), port: '' };
   server.port = `${(await server.child.hear<Listening>(({ type }) => type === 'listening')).port}`;
@@ -56,27 +56,7 @@ export async function startConsole({ workers = 1 } = {}): Promise<ConsoleRig> {
     client,
     location,
     problems,
-    async open(path, { theme = 'light', width = 1280, height = 900 } = {}) {
-      const context = await browser.newContext({
-        colorScheme: theme,
-        viewport: { width, height },
-        reducedMotion: 'reduce',
-      });
-      const page = await context.newPage();
-      page.on('pageerror', (error) => problems.push(`${error.message}`));
-      page.on('console', (message) => {
-        // The browser itself reports requests that failed, which tests cause.
-        if (message.type() === 'error' && !/Failed to load resource/.test(message.text()))
-          problems.push(message.text());
-      });
-      page.on('dialog', (dialog) => {
-        problems.push(`dialog: ${dialog.message()}`);
-        dialog.dismiss().catch(() => {});
-      });
-      await context.request.post(`${url}/v1/login`, { data: { token }, headers: { origin: url } });
-      await page.goto(`${url}/console/${path}`);
-      return page;
-    },
+    open: (path, options) => openPage(browser, { url, token, path, problems }, options),
     async restartServer(whileAway) {
       await end(server.child, 'SIGKILL');
       await whileAway?.();
@@ -90,6 +70,39 @@ export async function startConsole({ workers = 1 } = {}): Promise<ConsoleRig> {
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
+}
+
+interface PageRequest {
+  readonly url: string;
+  readonly token: string;
+  readonly path: string;
+  readonly problems: string[];
+}
+
+/** Opens a page of a console, logged in, in its own browser context. */
+export async function openPage(
+  browser: Browser,
+  { url, token, path, problems }: PageRequest,
+  { theme = 'light', width = 1280, height = 900 }: OpenOptions = {},
+): Promise<Page> {
+  const context = await browser.newContext({
+    colorScheme: theme,
+    viewport: { width, height },
+    reducedMotion: 'reduce',
+  });
+  const page = await context.newPage();
+  page.on('pageerror', (error) => problems.push(`${error.message}`));
+  page.on('console', (message) => {
+    // The browser itself reports requests that failed, which tests cause.
+    if (message.type() === 'error' && !/Failed to load resource/.test(message.text())) problems.push(message.text());
+  });
+  page.on('dialog', (dialog) => {
+    problems.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss().catch(() => {});
+  });
+  await context.request.post(`${url}/v1/login`, { data: { token }, headers: { origin: url } });
+  await page.goto(`${url}/console/${path}`);
+  return page;
 }
 
 interface Listening {

@@ -1,4 +1,4 @@
-// The console as people use it: a real browser, a real server, workers and Redis.
+// The console as people use it: a real browser, a real server, workers and Postgres.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -67,7 +67,7 @@ test('a stop from the list gets harder with each press', async () => {
   const row = page.getByRole('row').filter({ hasText: 'Book a room for six' });
   await expect.poll(async () => (await rig.client.get(id))?.activity?.calls).toBe(2);
   await row.getByRole('button', { name: /^Stop/ }).click();
-  await row.getByText('cancelled').waitFor();
+  await row.getByText('stopped').waitFor();
   // The booking must not be interrupted, so the stop waited for it.
   await row.getByRole('link', { name: 'Report' }).click();
   await page.getByText('Waited for, because it must not be interrupted.').waitFor();
@@ -183,7 +183,7 @@ test('a newer message replaces the reply to the one before, which keeps its text
   await page.getByLabel('Agent').selectOption('talker');
   await send('Where is my parcel?');
   await page.getByText('Oak is free at 4 pm').waitFor();
-  await page.getByRole('radio', { name: 'replace' }).check();
+  await page.getByRole('radio', { name: 'Stop and do this instead' }).check();
   await send('Never mind, book a room');
   await page.getByText('Never mind, book a room').first().waitFor();
   await page.getByRole('img', { name: 'interrupted here' }).first().waitFor();
@@ -203,7 +203,7 @@ test('a client waits for a server that restarts: nothing is missing and nothing 
 });
 
 test('a page that cannot be shown explains what to do', async () => {
-  const page = await rig.open('tasks/t0-none');
+  const page = await rig.open('tasks/t-none');
   await page.getByText('No such task').waitFor();
   await page.goto(`${rig.url}/console/nothing/here`);
   await page.getByText('No such page').waitFor();

@@ -44,7 +44,7 @@ test.each(Object.keys(BUNDLERS))(
   async (name) => {
     using workspace = createWorkspace();
     await BUNDLERS[name]!({ host: SAY }, workspace.path);
-    const { status, stderr } = spawnSync(process.execPath, [workspace.at('host.mjs'), 'tags', 'true'], {
+    const { status, stderr } = spawnSync(process.execPath, [workspace.at('host.mjs'), 'true', 'tags'], {
       encoding: 'utf8',
     });
     expect(stderr).toMatch(

@@ -20,7 +20,7 @@ export function giveTo(user: string, folder: Workspace, names: readonly string[]
 }
 
 export interface InsideOptions {
-  readonly sandbox: Pick<SandboxOptions, 'kind' | 'workspace' | 'hidden'>;
+  readonly sandbox: Pick<SandboxOptions, 'kind' | 'workspace' | 'hidden' | 'writable'>;
   readonly env: Readonly<Record<string, string>>;
   readonly user: string;
   /** The private folder of the host. */
@@ -34,7 +34,7 @@ export async function runInside(
 ): Promise<string> {
   const sandbox = createSandbox({ ...options, limits: LIMITS })!;
   await sandbox.open(folder);
-  const argv = ['/bin/sh', '-c', `${sandbox.script}exec "$@"`, 'sh', 'bash', '-c', script];
+  const argv = ['bash', '-c', script];
   const entrance = sandbox.enter({ argv, env, cwd: undefined, stdio: ['ignore', 'pipe', 'pipe'], folder });
   const [file = '', ...args] = [...as(user), ...entrance.argv];
   const { stdout, stderr, status } = spawnSync(file, args, {

@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createContainment, findRunLater, runsLater } from '@whoa/tools';
@@ -131,13 +133,37 @@ describe.each(USERS)('as %s', (user) => {
     expect(where.read('linked/.git')).toBe(before);
   });
 
-  test('a repository that is a link cannot be protected, so there is no sandbox', async () => {
-    using where = createRepository(user, 'mv .git real && ln -s real .git');
-    await expect(tryInside('true', where, user)).rejects.toThrow(/\.git is a symbolic link/);
+  test.each([
+    ['.git', 'mv .git real && ln -s real .git'],
+    ['.idea', 'mkdir real && ln -s real .idea'],
+    ['.envrc', 'ln -s nowhere .envrc'],
+    ['.yarn/releases', 'mkdir -p .yarn real && ln -s ../real .yarn/releases'],
+    ['.cargo', 'mkdir real && ln -s real .cargo'],
+  ])('a protected name that is a link (%s) cannot be protected, so there is no sandbox', async (name, script) => {
+    using where = createRepository(user, script);
+    const fault = `${where.at('ws')}/${name} is a symbolic link, which cannot be protected`;
+    await expect(tryInside('true', where, user)).rejects.toThrow(fault);
   });
 });
 
 describe.each(USERS)('as %s', (user) => {
+  test.each(['workspace', 'read-only'] as const)('a socket in the workspace has no daemon (%s)', async (kind) => {
+    using where = createWorkspace({ 'ws/a': 'a\n', 'ws/deep/a': '' });
+    const names = ['ws/top.sock', 'ws/deep/daemon.sock', 'ws/deep/mine.sock'];
+    const daemons = names.map((name) => createServer((client) => client.destroy()).listen(where.at(name)));
+    await Promise.all(daemons.map((daemon) => once(daemon, 'listening')));
+    for (const name of names) chmodSync(where.at(name), 0o777);
+    giveTo(user, where);
+    const sandbox = { kind, workspace: where.at('ws'), writable: [where.at('ws/deep/mine.sock')] };
+    const ask = (name: string): string =>
+      `perl -MIO::Socket::UNIX -e 'my $s = IO::Socket::UNIX->new($ARGV[0]); print $s ? "CONNECTED " : "refused "' ${name};`;
+    const script = `${ask('top.sock')} ${ask('deep/daemon.sock')} rm -f top.sock; mv deep/daemon.sock deep/moved.sock; ${ask('deep/moved.sock')} ${ask('deep/mine.sock')}`;
+    const said = await runInside(script, { sandbox, env: { PATH: '/usr/bin:/bin' }, user, folder });
+    expect(said.match(/refused|CONNECTED/g)).toEqual(['refused', 'refused', 'refused', 'CONNECTED']);
+    await Promise.all(daemons.map((daemon) => new Promise((resolve) => daemon.close(resolve))));
+    expect(where.list().filter((name) => name.endsWith('.sock'))).toEqual([]);
+  });
+
   test.each(['workspace', 'read-only'] as const)('a hidden folder is empty and stays so (%s)', async (kind) => {
     using where = createWorkspace({ 'ws/a': 'a\n', 'ws/deep/own/secret': 'SECRET' });
     giveTo(user, where);

@@ -50,7 +50,7 @@ test.each(ESCAPES.filter(({ name }) => CLASSES.includes(name)))(
     });
     const { survivors, zombies, verified } = await runRound(escapeKind, containment);
     expect({ survivors, zombies }).toEqual({ survivors: 0, zombies: 0 });
-    expect(['kernel', 'tags']).toContain(verified);
+    expect(verified).toBe('namespace');
   },
 );
 
@@ -174,7 +174,7 @@ test('the command prints its sandbox, runs commands inside, and requires the opt
     });
   const inside = run('--yes', '--sandbox', 'workspace');
   expect(inside.stderr).toMatch(
-    /^sandbox workspace: commands write to this folder only, do not see your keys, and have no network\n/,
+    /^sandbox workspace: commands write to this folder only, do not see your keys, and have no network; processes: namespace\n/,
   );
   expect(inside.status, inside.stderr).toBe(0);
   expect(home.folder.read('project/made.txt')).toBe('x\n');
@@ -288,8 +288,9 @@ test('a name on the list that resolves to an internal address is rejected', asyn
 describe.each([
   ['in a sandbox', { sandbox: 'workspace' }],
   ['in a sandbox with a network', { sandbox: { kind: 'workspace', network: { allow: ['example.com'] } } }],
-  ['behind a fence', { technique: 'bubblewrap' }],
+  ['isolated', { isolate: true }],
   ['without a sandbox', {}],
+  ['found by tags', { technique: 'tags' }],
 ] as const)('%s', (_where, options) => {
   /** Runs a command, and stops it when it prints `up`. */
   const run = async (command: string) => {

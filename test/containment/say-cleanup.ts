@@ -1,9 +1,9 @@
-// Runs one command in the shell tool and prints how its end was verified: `say-cleanup.ts COMMAND`.
+// Runs one command in the shell tool and prints how its end was verified: `say-cleanup.ts COMMAND [TECHNIQUE]`.
 import { createRuntime } from '@whoa/core';
-import { createBashTool, createContainment } from '@whoa/tools';
+import { createBashTool, createContainment, type Technique } from '@whoa/tools';
 
-const [command = 'true'] = process.argv.slice(2);
-const containment = createContainment();
+const [command = 'true', technique] = process.argv.slice(2) as [string?, Technique?];
+const containment = createContainment(technique === undefined ? {} : { technique });
 const runtime = createRuntime({ tools: [createBashTool({ containment })] });
 const [result] = await runtime.execute([{ id: 'call', tool: 'bash', input: { command } }]);
 const { cleanup } = (result!.details ?? {}) as { cleanup?: unknown };

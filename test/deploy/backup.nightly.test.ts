@@ -1,23 +1,19 @@
 // The content of a backup, made as docs/operations/backup.md describes: taken while a worker runs and restored under a
-// worker that still runs (Redis, Postgres), or after it was stopped (SQLite).
+// worker that still runs (Postgres), or after it was stopped (SQLite).
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { createTaskStore, followTask, type TaskRecord, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
-import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import { startPostgres } from '../servers/postgres.ts';
-import { startRedis } from '../servers/redis.ts';
 import { type Child, startProgram } from '../tasks/child.ts';
 import { create, running } from '../tasks/held-task.ts';
 
 const TENANT = 'acme';
 const STEPS = 60;
 const STEP_MS = 200;
-/** How long a busy machine may take for one request to the store. */
-const BUSY_MS = 60_000;
 const WORKER = join(import.meta.dirname, '../web/programs/step-worker.ts');
 
 interface Kept {
@@ -39,31 +35,13 @@ async function startWorker(config: TaskStoreConfig, folder: string): Promise<Chi
 async function waitForStep(store: TaskStore, id: string, step: number): Promise<void> {
   for await (const seen of followTask(store, { tenant: TENANT, id })) {
     if (seen.type === 'end') throw new Error(`it ended with ${seen.task.status} before step ${step}`);
-    if ((seen.event as unknown as { step: number }).step >= step) return;
+    if (seen.type === 'entry' && (seen.event as unknown as { step: number }).step >= step) return;
   }
 }
 
 const run = (file: string, ...args: string[]): string => execFileSync(file, args, { encoding: 'utf8' });
 
 const STORES: Readonly<Record<string, (folder: string) => Promise<Kept>>> = {
-  async redis(folder) {
-    const server = await startRedis({ appendfsync: 'none' });
-    onTestFinished(() => server[Symbol.asyncDispose]());
-    const client = new Redis(server.url);
-    const [, data = ''] = (await client.config('GET', 'dir')) as string[];
-    client.disconnect();
-    const file = join(folder, 'backup.rdb');
-    return {
-      config: { backend: 'redis', url: server.url, timeoutMs: BUSY_MS },
-      isOnline: true,
-      backUp: () => void run('redis-cli', '-u', server.url, '--rdb', file),
-      async restore() {
-        await server.kill('SIGKILL');
-        copyFileSync(file, join(data, 'dump.rdb'));
-        await server.start();
-      },
-    };
-  },
   async postgres(folder) {
     const server = await startPostgres();
     onTestFinished(() => server[Symbol.asyncDispose]());
@@ -136,7 +114,7 @@ test.each(Object.keys(STORES))(
     let ended = '';
     for await (const seen of followTask(after, { tenant: TENANT, id: task.id })) {
       if (seen.type === 'end') ended = seen.task.status;
-      else steps.push((seen.event as unknown as { step: number }).step);
+      else if (seen.type === 'entry') steps.push((seen.event as unknown as { step: number }).step);
     }
     // A worker that noticed has handed the task back, and it was taken again.
     expect((await get(task.id))?.epoch).toBeGreaterThan(1);

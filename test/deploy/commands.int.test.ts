@@ -6,7 +6,7 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startCommand } from '../command/process.ts';
 import { createHome, type Home } from '../command/terminal.ts';
 import { findBlocks, ROOT, readProse } from '../docs/pages.ts';
-import { type BorrowedServer, borrowPostgres, borrowRedis } from '../servers/borrow.ts';
+import { type BorrowedServer, borrowPostgres } from '../servers/borrow.ts';
 import { create, running } from '../tasks/held-task.ts';
 
 const CONFIG = ['--config', join(ROOT, 'deploy/whoa.config.ts')];
@@ -16,10 +16,13 @@ const LOCAL = { tenant: 'local', agent: AGENT };
 /** Commands that no test can run here, or that are run elsewhere. */
 const NOT_RUN: Readonly<Record<string, string>> = {
   'export WHOA_TOKEN=$(openssl rand -hex 24) STORE_PASSWORD=$(openssl rand -hex 24)': 'sets variables of your shell',
-  'npm install --package-lock-only --prefix deploy': 'needs a registry; image.nightly.test.ts runs it',
-  'docker compose -f deploy/compose.yaml --profile redis up --build':
-    'needs Docker; processes.int.test.ts runs its services',
-  'kubectl create secret generic whoa --from-literal=store-url=redis://:PASSWORD@redis:6379 --from-literal=anthropic-api-key=KEY --from-file=tokens.json':
+  'npm run image': 'needs a registry; image.nightly.test.ts runs it with a copy of the folder and with Buildah',
+  'npm run image -- ../my-deploy': 'the same',
+  'npm run image -- ../my-deploy podman build -t registry.example.com/whoa --build-arg npm_config_registry=https://registry.example.com':
+    'the same',
+  'docker compose -f deploy/compose.yaml up':
+    'needs Docker; image.nightly.test.ts runs its services in containers, processes.int.test.ts without',
+  'kubectl create secret generic whoa --from-literal=store-url=postgres://whoa:PASSWORD@postgres/whoa --from-literal=anthropic-api-key=KEY --from-file=tokens.json':
     'needs a Kubernetes cluster',
   'kubectl apply -f deploy/kubernetes': 'needs a Kubernetes cluster; deploy.test.ts checks the files',
   'curl http://127.0.0.1:9464/metrics': 'the worker of the line before is asked for its metrics instead',
@@ -33,6 +36,9 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'whoa pause': 'only names the command; it runs with a target',
   'whoa resume': 'only names the command; it runs after each pause',
   'whoa requeue': 'only names the command; it runs with a task',
+  'whoa run': 'only names the command; it needs a prompt',
+  'whoa chat': 'only names the command; it needs a terminal',
+  'whoa doctor': 'checks the machine, and exits with 1 without the key of a provider',
 };
 
 const PROGRAM = /^(?:[A-Z_]+=\S+ |'[^']*' )*(whoa|curl|docker|kubectl|npm|export) /;
@@ -51,10 +57,13 @@ const commands = [
 const isServing = (command: string): boolean => command.startsWith('whoa worker ');
 const [served, ended] = [commands.filter(isServing), commands.filter((one) => !isServing(one) && !(one in NOT_RUN))];
 
-let redis: BorrowedServer;
+let postgres: BorrowedServer;
 beforeAll(async () => {
-  redis = await borrowRedis();
-  return () => redis[Symbol.asyncDispose]();
+  postgres = await borrowPostgres();
+  return () => {
+    delete process.env['STORE_URL']; // Other files share this process.
+    return postgres[Symbol.asyncDispose]();
+  };
 });
 
 function openHome(): Home {
@@ -84,10 +93,10 @@ async function toArguments(command: string, store: TaskStore): Promise<string[]>
 
 test.each(ended)('%s works with the configuration of deploy/', async (command) => {
   const home = openHome();
-  await using store = createTaskStore(redis.url);
+  await using store = createTaskStore(postgres.url);
   await create(store, { agent: AGENT });
   // The configuration is loaded once in this process, and then takes it away.
-  process.env['STORE_URL'] = redis.url;
+  process.env['STORE_URL'] = postgres.url;
   const words = await toArguments(command, store);
   const { status, stderr } = await home.main([...words, ...CONFIG]);
   expect(status, stderr).toBe(0);
@@ -103,7 +112,7 @@ test.each(served)('%s works with the configuration of deploy/', async (command) 
     .slice(1)
     .map((word) => (/^\d{4}$/.test(word) ? '0' : word));
   const worker = startCommand(openHome(), [...args, ...CONFIG], {
-    STORE_URL: redis.url,
+    STORE_URL: postgres.url,
     WHOA_MODEL: 'scripted:script.json',
   });
   const { health, metrics } = await worker.waitFor({ type: 'working' });
@@ -125,11 +134,11 @@ test('a store in Postgres is planned, prepared, used and finished with the confi
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     return stdout;
   };
-  expect(whoa('migrate', '--plan')).toContain("does not exist yet; 'whoa migrate' creates it with format 1");
+  expect(whoa('migrate', '--plan')).toContain("does not exist yet; 'whoa migrate' creates it with format 2");
   expect(whoa('migrate')).toContain('There is nothing to do.');
   await using store = createTaskStore(postgres.url);
   const { id } = await create(store, LOCAL);
-  expect(whoa('tasks')).toContain(id.slice(0, 11));
+  expect(whoa('tasks')).toContain(id.slice(0, 10));
   expect(whoa('migrate', '--finish')).toContain('There is nothing to do.');
 });
 

@@ -11,7 +11,9 @@ import { expect, test } from 'vitest';
 import { METRICS, toPrometheusName } from '../../packages/server/src/observe/telemetry/metrics.ts';
 import { command as serveCommand } from '../../packages/whoa/src/commands/serve.ts';
 import { command as workerCommand } from '../../packages/whoa/src/commands/worker.ts';
-import { read } from '../docs/pages.ts';
+import { withLocalPackages } from '../../scripts/local-packages.ts';
+import { PAGES, read } from '../docs/pages.ts';
+import { NEWER_POSTGRES } from '../servers/newer-postgres.ts';
 import { type Compose, interpolate, type Manifest, readCompose, readManifests } from './deployment.ts';
 
 const { services } = readCompose();
@@ -35,17 +37,42 @@ test('the Dockerfile is valid, builds in stages, and runs as a user that is not 
   const [user] = /^USER .*$/m.exec(stages[1]!) ?? [];
   expect(user).toBe('USER 1000:1000');
   // Exactly the versions in the lock file, from any registry.
-  expect(dockerfile).toContain('COPY package.json package-lock.json ./\nRUN npm ci --omit=dev');
+  expect(dockerfile).toContain('RUN npm ci --omit=dev');
   expect(read('deploy/.dockerignore')).toContain('!package-lock.json');
   expect(dockerfile).toContain('ENTRYPOINT ["tini", "--", "/app/node_modules/.bin/whoa"]');
 });
 
-test('the image installs our version, and drivers that the stores accept', () => {
-  const { dependencies } = JSON.parse(read('deploy/package.json')) as { dependencies: Record<string, string> };
-  const { version } = JSON.parse(read('packages/whoa/package.json')) as { version: string };
-  const { devDependencies } = JSON.parse(read('package.json')) as { devDependencies: Record<string, string> };
+test('the image installs our packages from files, and drivers that the stores accept', () => {
+  const manifest = JSON.parse(read('deploy/package.json')) as { dependencies: object; overrides: object };
+  const { devDependencies } = JSON.parse(read('package.json')) as {
+    devDependencies: Record<'bullmq' | 'ioredis' | 'pg', string>;
+  };
   const { bullmq, ioredis, pg } = devDependencies;
-  expect(dependencies).toEqual({ '@whoa/bullmq': version, whoa: version, bullmq, ioredis, pg });
+  expect(withLocalPackages({ dependencies: { bullmq, ioredis, pg } }, ['whoa', '@whoa/bullmq'])).toEqual({
+    dependencies: manifest.dependencies,
+    overrides: manifest.overrides,
+  });
+  expect(dockerfile).toContain('COPY whoa ./whoa\nRUN npm ci');
+  expect(read('deploy/.dockerignore')).toContain('!whoa/*.tgz');
+});
+
+test('the servers of the compose file are versions that tests run', () => {
+  const majors = NEWER_POSTGRES.map((version) => version.split('.')[0]);
+  expect(services.postgres['image']).toMatch(new RegExp(`^postgres:(?:15|${majors.join('|')})-alpine$`));
+  // Debian's, in test/servers/redis.ts.
+  expect(services.redis['image']).toBe('redis:7-alpine');
+  const pages = PAGES.filter((page) => /valkey/i.test(read(page)));
+  for (const page of pages) expect(read(page), page).toMatch(/valkey[^\n]*not run/i);
+});
+
+test('nothing pulls the image from a registry where its name may be another’s', () => {
+  for (const name of ['server', 'worker'] as const) {
+    expect(services[name]).toMatchObject({ image: 'whoa', pull_policy: 'never' });
+    expect(services[name]).not.toHaveProperty('build');
+  }
+  // A name that no one can register (RFC 2606), until it is replaced.
+  for (const { spec } of deployments)
+    expect(spec.template.spec.containers[0]!.image).toMatch(/^registry\.example\.com\//);
 });
 
 test('the compose file follows its specification, and has no rights to spare', () => {
@@ -75,11 +102,13 @@ test('the stores of the compose file have no password until you choose one, and 
   ];
   for (const given of passwords) expect(() => interpolate(given!, {})).toThrow('STORE_PASSWORD: set it to');
   const url = interpolate(passwords[0]!, { STORE_PASSWORD: 'secret' });
-  expect(url).toBe('redis://:secret@redis:6379');
+  expect(url).toBe('postgres://whoa:secret@postgres/whoa');
   expect(interpolate(passwords[0]!, { STORE_URL: 'postgres://there' })).toBe('postgres://there');
-  const healthy = { condition: 'service_healthy', required: false };
   for (const name of ['server', 'worker'] as const)
-    expect(services[name]['depends_on']).toEqual({ redis: healthy, postgres: healthy });
+    expect(services[name]['depends_on']).toEqual({
+      postgres: { condition: 'service_healthy' },
+      redis: { condition: 'service_healthy', required: false },
+    });
   for (const { healthcheck } of Object.values(services)) expect(healthcheck!.test[0]).toMatch(/^CMD/);
 });
 
@@ -234,6 +263,13 @@ test('services, disruption budgets and network policies select the pods of their
   ]);
 });
 
+test('compose, Kubernetes and the page start a worker with the same number of slots', () => {
+  const [, shown] = /^whoa worker .*--concurrency (\d+)/m.exec(read('docs/operations/deploy.md'))!;
+  const { args } = findDeployment('whoa-worker').spec.template.spec.containers[0]!;
+  expect(findOption(services.worker.command, '--concurrency')).toBe(shown);
+  expect(findOption(args, '--concurrency')).toBe(shown);
+});
+
 test('every command and option is one that the command has', () => {
   const uses = [
     services.server.command,
@@ -248,8 +284,16 @@ test('every command and option is one that the command has', () => {
   expect(dockerfile).toContain('COPY package.json whoa.config.ts ./');
 });
 
+test('the configuration uses BUS_URL as the bus, and removes every address from the environment of commands', async () => {
+  const given = { STORE_URL: 'postgres://there/whoa', BUS_URL: 'redis://there', ENGINE_URL: '' };
+  Object.assign(process.env, given);
+  const { default: config } = (await import('../../deploy/whoa.config.ts?bus' as string)) as { default: object };
+  expect(config).toMatchObject({ store: { backend: 'postgres', url: given.STORE_URL, bus: given.BUS_URL } });
+  for (const name of Object.keys(given)) expect(process.env[name]).toBeUndefined();
+});
+
 test('grace periods are the drain or the longest call that must finish, the ladder, and 5 s', async () => {
-  process.env['STORE_URL'] = 'memory:';
+  process.env['STORE_URL'] = 'memory';
   const { default: config } = (await import('../../deploy/whoa.config.ts')) as {
     default: { drainMs: number; stopMode: { drainMs: number; abortMs: number } };
   };

@@ -51,6 +51,7 @@ interface PodSpec {
 }
 
 interface Container {
+  readonly image: string;
   readonly args: readonly string[];
   readonly env: readonly { readonly name: string }[];
   readonly ports: readonly { readonly name: string; readonly containerPort: number }[];

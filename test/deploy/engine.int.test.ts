@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { type RunningCommand, startCommand } from '../command/process.ts';
 import { createHome } from '../command/terminal.ts';
 import { ROOT } from '../docs/pages.ts';
-import { borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
 import { interpolate, readCompose, type Service } from './deployment.ts';
 
 const TOKEN = 'a-token-for-the-tests-of-the-engine';
@@ -16,6 +16,8 @@ const { services } = readCompose();
 test('with ENGINE_URL, the server gives each task a ticket, and the worker runs tasks by their tickets', async () => {
   const redis = await borrowRedis();
   onTestFinished(() => redis[Symbol.asyncDispose]());
+  const store = await borrowPostgres();
+  onTestFinished(() => store[Symbol.asyncDispose]());
   const home = createHome({ 'script.json': JSON.stringify([['done'], ['Once ', { waitMs: 600_000 }]]) });
   onTestFinished(() => home[Symbol.dispose]());
   const queue = new Queue('whoa', { connection: { host: '127.0.0.1', port: redis.port } });
@@ -25,7 +27,7 @@ test('with ENGINE_URL, the server gives each task a ticket, and the worker runs 
       if (arg === '/app/whoa.config.ts') return join(ROOT, 'deploy/whoa.config.ts');
       return /^\d{4}$/.test(arg) ? '0' : arg;
     });
-    const variables = { STORE_URL: redis.url, ENGINE_URL: redis.url, WHOA_TOKEN: TOKEN, STORE_PASSWORD: 'not used' };
+    const variables = { STORE_URL: store.url, ENGINE_URL: redis.url, WHOA_TOKEN: TOKEN, STORE_PASSWORD: 'not used' };
     const env = Object.entries(environment).map(([name, value]) => [name, interpolate(value, variables)]);
     return startCommand(home, args, {
       ...(Object.fromEntries(env) as Record<string, string>),

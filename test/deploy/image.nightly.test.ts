@@ -1,118 +1,40 @@
-// The image of deploy/Dockerfile, built by Debian's buildah and run by podman, without an image registry: the base
-// image is made of Debian's packages and the Node that runs this test, under the name in the Dockerfile.
-import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+// The image of deploy/ in containers: alone, and as the services of compose.yaml.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
+import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { pack } from '../../scripts/packed.ts';
-import { startRegistry } from '../../scripts/registry.ts';
 import { startProcess } from '../command/process.ts';
-import { ROOT } from '../docs/pages.ts';
+import { type BorrowedServer, borrowPostgres } from '../servers/borrow.ts';
 import { freePort } from '../servers/free-port.ts';
-import { startRedis } from '../servers/redis.ts';
+import { findNewerPostgres } from '../servers/newer-postgres.ts';
+import { startPostgres } from '../servers/postgres.ts';
+import { query } from '../servers/query.ts';
+import { startServices } from './compose-services.ts';
+import { buildah, buildImage, IMAGE, RUN, reason } from './image.ts';
 
 const TOKEN = 'a-token-for-the-tests-of-the-image';
-const BASE = 'docker.io/library/node:24-bookworm-slim';
-const IMAGE = 'localhost/whoa';
-const PROGRAMS = ['buildah', 'podman', 'runc', 'debootstrap'];
-const missing = PROGRAMS.filter((program) => spawnSync('which', [program]).status !== 0);
-const isRoot = process.getuid?.() === 0;
-const reason = missing.length > 0 ? `${missing.join(', ')} is not installed` : isRoot ? '' : 'it needs root';
-
-/** Images are kept between runs, because the base image takes minutes. */
-const STORAGE = join(ROOT, '.cache/image');
-const storage = ['--storage-driver', 'vfs', '--root', join(STORAGE, 'storage'), '--runroot', join(STORAGE, 'run')];
-const buildah = (...args: string[]): string =>
-  execFileSync('buildah', [...storage, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim();
-
-/** What works on machines without their own cgroups: runc, and limits that a container may have. */
-const PODMAN = ['podman', '--runtime', 'runc', '--cgroup-manager', 'cgroupfs', ...storage];
-const LIMITS = ['--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=1024:1024'];
 /** As in compose.yaml: only /tmp and /workspace are writable. */
 const CONTAINED = ['--read-only', '--user', '1000:1000', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'];
 const WRITABLE = ['--tmpfs', '/tmp', '--tmpfs', '/workspace'];
 
 function podman(env: Readonly<Record<string, string>>, args: readonly string[]): string[] {
   const given = Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]);
-  const where = ['--pull=never', '--rm', '--network', 'host', ...LIMITS, ...CONTAINED, ...WRITABLE];
-  return [...PODMAN, 'run', ...where, ...given, IMAGE, ...args, '--config', '/app/whoa.config.ts'];
-}
-
-function makeBase(): void {
-  if (spawnSync('buildah', [...storage, 'inspect', '--type', 'image', BASE]).status === 0) return;
-  const root = join(STORAGE, 'base');
-  rmSync(root, { recursive: true, force: true });
-  mkdirSync(root, { recursive: true });
-  const run = (file: string, ...args: string[]): unknown =>
-    execFileSync(file, args, { stdio: ['ignore', 'ignore', 'inherit'] });
-  run(
-    'debootstrap',
-    '--variant=minbase',
-    '--include=ca-certificates',
-    'bookworm',
-    root,
-    'http://deb.debian.org/debian',
-  );
-  const local = join(root, 'usr/local');
-  cpSync(process.execPath, join(local, 'bin/node'));
-  // The npm that runs here, next to the program that a link leads to.
-  const npm = join(dirname(realpathSync(execFileSync('which', ['npm'], { encoding: 'utf8' }).trim())), '..');
-  cpSync(npm, join(local, 'lib/node_modules/npm'), { recursive: true, dereference: true });
-  for (const name of ['npm', 'npx'])
-    run('ln', '-s', `../lib/node_modules/npm/bin/${name}-cli.js`, join(local, 'bin', name));
-  run('chroot', root, 'groupadd', '--gid', '1000', 'node');
-  run('chroot', root, 'useradd', '--uid', '1000', '--gid', 'node', '--create-home', 'node');
-  const container = buildah('from', 'scratch');
-  buildah('add', '--quiet', container, root, '/');
-  buildah('commit', '--quiet', container, BASE);
-  buildah('rm', container);
-  rmSync(root, { recursive: true });
-}
-
-/**
- * A mirror can have a newer version for one platform only, which makes every lock file incomplete: pin the version of
- * ours.
- */
-function pinPlatformPackages(manifest: string): void {
-  const read = (file: string): Record<string, unknown> => JSON.parse(readFileSync(file, 'utf8')) as never;
-  const { packages } = read(join(ROOT, 'package-lock.json')) as { packages: Record<string, { version: string }> };
-  const overrides = { 'msgpackr-extract': packages['node_modules/msgpackr-extract']!.version };
-  writeFileSync(manifest, JSON.stringify({ ...read(manifest), overrides }));
-}
-
-async function build(): Promise<void> {
-  const work = mkdtempSync(join(tmpdir(), 'whoa-image-'));
-  try {
-    const { tarballs } = pack(work);
-    await using registry = await startRegistry(join(work, 'registry'));
-    for (const tarball of tarballs.values()) registry.publish(tarball);
-    const cwd = join(work, 'deploy');
-    cpSync(join(ROOT, 'deploy'), cwd, { recursive: true });
-    pinPlatformPackages(join(cwd, 'package.json'));
-    const lock = ['install', '--package-lock-only', '--omit-lockfile-registry-resolved', '--no-audit', '--no-fund'];
-    execFileSync('npm', [...lock, '--registry', registry.url], { cwd, stdio: ['ignore', 'ignore', 'inherit'] });
-    // Wherever it is installed from, it is the same: only hashes.
-    expect(readFileSync(join(cwd, 'package-lock.json'), 'utf8')).not.toMatch(/https?:\/\/[^"]*\.tgz/);
-    const from = ['--build-arg', `npm_config_registry=${registry.url}`];
-    buildah('bud', '--quiet', '--isolation', 'chroot', '--pull-never', ...from, '-t', IMAGE, cwd);
-  } finally {
-    rmSync(work, { recursive: true, force: true });
-  }
+  const where = ['--network', 'host', ...CONTAINED, ...WRITABLE];
+  return [...RUN, ...where, ...given, IMAGE, ...args, '--config', '/app/whoa.config.ts'];
 }
 
 describe.skipIf(reason !== '')('the image', () => {
-  let redis: Awaited<ReturnType<typeof startRedis>>;
+  let store: BorrowedServer;
   beforeAll(async () => {
-    mkdirSync(STORAGE, { recursive: true });
-    makeBase();
-    await build();
-    redis = await startRedis({ appendfsync: 'none' });
+    await buildImage();
+    store = await borrowPostgres();
   }, 1_800_000);
-  afterAll(() => redis?.[Symbol.asyncDispose]());
+  afterAll(() => store?.[Symbol.asyncDispose]());
 
   const start = (args: readonly string[], env: Record<string, string> = {}) => {
-    const given = { STORE_URL: redis.url, WHOA_TOKEN: TOKEN, ...env };
+    const given = { STORE_URL: store.url, WHOA_TOKEN: TOKEN, ...env };
     const folder = mkdtempSync(join(tmpdir(), 'whoa-image-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     return startProcess([...podman(given, args), '--json'], {
@@ -122,7 +44,7 @@ describe.skipIf(reason !== '')('the image', () => {
   };
 
   test('the image plans a migration, runs a server and a worker, not as root and without writing to itself, and ends in its grace period', async () => {
-    const [command = '', ...rest] = podman({ STORE_URL: redis.url }, ['migrate', '--plan']);
+    const [command = '', ...rest] = podman({ STORE_URL: store.url }, ['migrate', '--plan']);
     const planned = spawnSync(command, rest, { encoding: 'utf8' });
     expect(planned.status, planned.stderr).toBe(0);
     const startedAt = performance.now();
@@ -155,24 +77,67 @@ describe.skipIf(reason !== '')('the image', () => {
     console.log(JSON.stringify({ size, startMs: Math.round(startMs), stopMs: Math.round(stopMs) }));
   });
 
-  test('the user of the image is not root, and can write to /tmp but not to the root file system', () => {
-    const [command = '', ...rest] = PODMAN;
-    const inside = [
-      '--pull=never',
-      '--rm',
-      '--network',
-      'none',
-      ...LIMITS,
-      ...CONTAINED,
-      ...WRITABLE,
-      '--entrypoint',
-      'sh',
-    ];
-    const script = 'id -u; touch /app/x 2>/dev/null || echo read-only; touch /tmp/x && echo writable';
-    const { stdout, stderr } = spawnSync(command, [...rest, 'run', ...inside, IMAGE, '-c', script], {
+  test('the user of the image is not root, and can write to /tmp and /workspace but not to the root file system', () => {
+    const [command = '', ...rest] = RUN;
+    const inside = ['--network', 'none', ...CONTAINED, ...WRITABLE, '--entrypoint', 'sh'];
+    const script = 'id -u; touch /app/x 2>/dev/null || echo read-only; touch /tmp/x /workspace/x && echo writable';
+    const { stdout, stderr } = spawnSync(command, [...rest, ...inside, IMAGE, '-c', script], {
       encoding: 'utf8',
     });
     expect(stdout.trim().split('\n'), stderr).toEqual(['1000', 'read-only', 'writable']);
+  });
+
+  test('the services of compose.yaml run as the file says on PostgreSQL 17: a task runs in one of the workers, and is cancelled through the other server', async () => {
+    await using postgres = await startPostgres({ binaries: await findNewerPostgres('17.10') });
+    await query(postgres.url, "CREATE ROLE whoa LOGIN PASSWORD 'secret'");
+    await query(postgres.url, 'CREATE DATABASE whoa OWNER whoa');
+    await using provider = await startLoopbackProvider({
+      script: [{ parts: [{ text: ['Once upon ', { stall: true }] }] }],
+    });
+    const model = Number(new URL(provider.url).port);
+    await using services = await startServices({
+      env: {
+        STORE_PASSWORD: 'secret',
+        STORE_URL: 'postgres://whoa:secret@postgres/whoa',
+        WHOA_TOKEN: TOKEN,
+        WHOA_MODEL: `compatible:http://model:4010/v1:none`,
+      },
+      names: ['postgres', 'model'],
+      ports: { 5432: Number(new URL(postgres.url).port), 4010: model },
+    });
+    const { servers, workers, request } = services;
+    expect([servers.length, workers.length]).toEqual([2, 3]);
+    const all = [...servers, ...workers];
+    await Promise.all(all.map((one) => one.healthy()));
+    const script =
+      'id -u; touch /app/x 2>&1 | grep -o Read-only; touch /tmp/x /workspace/x && grep -E "NoNewPrivs|CapEff" /proc/1/status';
+    for (const one of all)
+      expect((await one.run('sh', '-c', script)).output.split(/\s+/)).toEqual([
+        '1000',
+        'Read-only',
+        'CapEff:',
+        '0000000000000000',
+        'NoNewPrivs:',
+        '1',
+      ]);
+    const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
+    const post = (server: number, path: string, body: object) =>
+      request(`http://${servers[server]!.address}:8787/v1/tasks${path}`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+      });
+    const created = await post(0, '', { agent: 'assistant', input: 'Tell me a story' });
+    const { id } = (JSON.parse(created.body) as { task: { id: string } }).task;
+    const asked = await provider.waitForRequest(0);
+    const cancelled = await post(1, `/${id}/cancel`, { reason: 'enough', mode: 'now' });
+    expect(JSON.parse(cancelled.body)).toMatchObject({ result: 'accepted' });
+    expect(await asked.waitForClose()).toBe('client');
+    const events = await request(`http://${servers[0]!.address}:8787/v1/tasks/${id}/events`, { headers });
+    expect(events.body).toMatch(/event: end\ndata: .*"status":"cancelled".*enough/);
+    await Promise.all(all.map((one) => one.stop()));
+    // 137 would be SIGKILL at the end of the grace period.
+    expect(await Promise.all(all.map((one) => one.ended))).toEqual(all.map(() => 0));
   });
 });
 

@@ -1,4 +1,4 @@
-// The deployment of deploy/compose.yaml as plain processes on a real Redis: its commands, its environment, its health checks.
+// The deployment of deploy/compose.yaml as plain processes on a real Postgres: its commands, its environment, its health checks.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { type RunningCommand, startProcess } from '../command/process.ts';
 import { BIN, createHome, type Home } from '../command/terminal.ts';
 import { ROOT } from '../docs/pages.ts';
-import { borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
 import { interpolate, readCompose, type Service } from './deployment.ts';
 
 const TOKEN = 'a-token-for-the-tests-of-the-deployment';
@@ -65,15 +65,15 @@ function checkHealth({ healthcheck }: Service, url: string): number | null {
 const times = <T>(service: Service, make: () => T): T[] => Array.from({ length: service.deploy!.replicas }, make);
 
 test('two servers and three workers run, cancel and hand over tasks', async () => {
-  const redis = await borrowRedis();
-  onTestFinished(() => redis[Symbol.asyncDispose]());
+  const store = await borrowPostgres();
+  onTestFinished(() => store[Symbol.asyncDispose]());
   const script = JSON.stringify(STORY);
   const open = (): Home => {
     const home = createHome({ 'story.json': script });
     onTestFinished(() => home[Symbol.dispose]());
     return home;
   };
-  const variables = { STORE_URL: redis.url, STORE_PASSWORD: 'not used', WHOA_TOKEN: TOKEN };
+  const variables = { STORE_URL: store.url, STORE_PASSWORD: 'not used', WHOA_TOKEN: TOKEN };
   const servers = times(services.server, () => start(services.server, open(), variables));
   const workers = times(services.worker, () => {
     const home = open();

@@ -20,9 +20,13 @@ declare const taskId: string;
 declare const sha256: string;
 declare const channel: import('@whoa/tasks/compat').EventChannel;
 
+declare function readSession(request: Request): Promise<{ readonly user: string } | undefined>;
+
+declare const history: import('@whoa/server').ChatHistory;
 declare const from: string;
 declare const text: string;
 declare const messageId: string;
+declare function acknowledge(): void;
 declare function send(to: string, text: string): void;
 declare function askUser(message: string, context: { readonly signal: AbortSignal }): Promise<boolean>;
 

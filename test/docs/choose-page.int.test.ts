@@ -1,4 +1,4 @@
-// The programs of docs/choose.md that need other processes are run as a reader would: workers on a real Redis, an agent under an editor.
+// The programs of docs/choose.md that need other processes are run as a reader would: workers on a real Postgres, BullMQ on a real Redis, an agent under an editor.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { symlinkSync, writeFileSync } from 'node:fs';
@@ -7,15 +7,15 @@ import { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { client, methods, ndJsonStream } from '@agentclientprotocol/sdk';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type RedisServer, startRedis } from '../servers/redis.ts';
+import { type BorrowedServer, borrowPostgres, borrowRedis } from '../servers/borrow.ts';
 import { temporaryFolder } from '../tasks/child.ts';
 import { findBlocks, ROOT } from './pages.ts';
 
 const folder = temporaryFolder();
-let redis: RedisServer;
+let [redis, postgres]: BorrowedServer[] = [];
 
 beforeAll(async () => {
-  redis = await startRedis({ appendfsync: 'none' });
+  [redis, postgres] = await Promise.all([borrowRedis(), borrowPostgres()]);
   symlinkSync(join(ROOT, 'node_modules'), join(folder.path, 'node_modules'));
   writeFileSync(join(folder.path, 'package.json'), '{ "private": true, "type": "module" }');
   for (const { text: program } of findBlocks('docs/choose.md')) {
@@ -24,14 +24,14 @@ beforeAll(async () => {
   }
 });
 afterAll(async () => {
-  await redis[Symbol.asyncDispose]();
+  for (const server of [redis, postgres]) await server?.[Symbol.asyncDispose]();
   folder[Symbol.dispose]();
 });
 
 function start(program: string, stdin: 'ignore' | 'pipe' = 'ignore'): ChildProcess {
   return spawn(process.execPath, ['--no-warnings', '--conditions=@whoa/source', program], {
     cwd: folder.path,
-    env: { ...process.env, REDIS_URL: redis.url },
+    env: { ...process.env, STORE_URL: postgres!.url, ENGINE_URL: redis!.url },
     stdio: [stdin, 'pipe', 'inherit'],
   });
 }

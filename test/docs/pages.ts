@@ -23,8 +23,10 @@ export function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-export function findBlocks(page: string): Block[] {
-  const text = read(page);
+export const findBlocks = (page: string): Block[] => splitBlocks(page, read(page));
+
+/** Returns the blocks of a page's text. */
+export function splitBlocks(page: string, text: string): Block[] {
   return [...text.matchAll(/^```(\w*) ?([^\n]*)\n(.*?)^```$/gms)].map((found) => {
     const [, language = '', about = '', code = ''] = found;
     return { page, line: text.slice(0, found.index).split('\n').length, language, about, text: code };

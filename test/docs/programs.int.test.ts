@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findUnbuilt } from '../../scripts/stale-build.ts';
-import { type Block, findBlocks, findExamples, PAGES, ROOT, SOURCES } from './pages.ts';
+import { type Block, findBlocks, findExamples, PAGES, ROOT, SOURCES, splitBlocks } from './pages.ts';
 
 /** Readers use the build. If it is missing or too old, the sources are used instead, which takes longer. */
 const CONDITIONS = findUnbuilt(ROOT) === undefined ? [] : ['@whoa/source'];
@@ -54,9 +54,16 @@ test.each(programs.filter(({ about }) => about === 'run').map((program) => [desc
     );
     expect(stderr).toBe('');
     expect(status).toBe(0);
-    for (const line of outputShown(program).split('\n')) expect(timeless(stdout)).toContain(timeless(line));
+    expect(comparable(stdout)).toBe(comparable(outputShown(program)));
   },
 );
+
+test('an output is seen with or without a language, and a program that shows none is found', () => {
+  const shown = (text: string): string | undefined => findOutput(splitBlocks('a.md', text), 1)?.text;
+  expect(shown('```ts run\nlog(1);\n```\n\n```\n1\n```\n')).toBe('1\n');
+  expect(shown('```ts run\nlog(1);\n```\n\n```text\n1\n```\n')).toBe('1\n');
+  expect(shown('```ts run\nlog(1);\n```\n\nText.\n\n```sh\necho 1\n```\n')).toBeUndefined();
+});
 
 /** A plain strict configuration, as a reader may have it. */
 function readersConfig(): object {
@@ -80,13 +87,23 @@ function describeBlock({ page, line }: Block): string {
   return `${page.replaceAll('/', '-').replace(/\.(?:md|ts)$/, '')}-${line}.ts`;
 }
 
-/** The block without a language that follows a program. */
+/** The block of output that follows a program: a reader cannot tell whether a program without one works. */
 function outputShown({ page, line }: Block): string {
-  const blocks = findBlocks(page);
-  const next = blocks[blocks.findIndex((block) => block.line === line) + 1];
-  return next?.language === '' ? next.text : '';
+  const output = findOutput(findBlocks(page), line);
+  if (output === undefined)
+    throw new Error(`${page}:${line} shows no output: add what the program prints as the next block`);
+  return output.text;
 }
 
-function timeless(text: string): string {
-  return text.replaceAll(/ *\+?\d[\d.]* ms/g, ' N ms');
+function findOutput(blocks: readonly Block[], line: number): Block | undefined {
+  const next = blocks[blocks.findIndex((block) => block.line === line) + 1];
+  return next !== undefined && ['', 'text'].includes(next.language) ? next : undefined;
+}
+
+/** The text without times, and without spaces that no reader sees. */
+function comparable(text: string): string {
+  return text
+    .replaceAll(/ *\+?\d[\d.]* ms/g, ' N ms')
+    .replaceAll(/ +$/gm, '')
+    .trimEnd();
 }

@@ -1,56 +1,63 @@
-// The shell of docs/tutorial.md is run against two instances of its chat on a real Redis, as a reader would.
-import { type ChildProcess, spawn } from 'node:child_process';
+// The shell blocks of docs/tutorial.md are run byte for byte, in sequence, as a reader pastes them into a shell of a clone:
+// with its ports, on a separate network and among separate processes.
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { startRedis } from '../servers/redis.ts';
 import { temporaryFolder } from '../tasks/child.ts';
 import { findBlocks, ROOT } from './pages.ts';
 
-async function start(
-  program: string,
-  env: Readonly<Record<string, string>> = {},
-): Promise<{ url: string; child: ChildProcess }> {
-  const path = join(ROOT, 'examples/web-chat', program);
-  const child = spawn(process.execPath, ['--no-warnings', '--conditions=@whoa/source', path], {
-    env: { ...process.env, ...env, PORT: '0' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const [line] = (await once(child.stdout, 'data')) as [Buffer];
-  return { url: line.toString().trim(), child };
+/** Everything is where it is in a clone, but what the page writes is written here. */
+function createClone(folder: string): void {
+  for (const name of readdirSync(ROOT)) if (name !== 'examples') symlinkSync(join(ROOT, name), join(folder, name));
+  mkdirSync(join(folder, 'examples'));
+  cpSync(join(ROOT, 'examples/web-chat'), join(folder, 'examples/web-chat'), { recursive: true });
 }
 
-test('one instance stops tasks of the other, and finishes those of a killed one', async () => {
+/** Loopback only, and every process ends with the shell. */
+const ALONE = ['--unshare-net', '--unshare-pid', '--die-with-parent', '--bind', '/', '/', '--dev-bind', '/dev', '/dev'];
+
+/** The words of a streamed reply, in sequence. */
+function textShown(stream: string): string {
+  const words = stream
+    .split('\n')
+    .filter((line) => line.includes('"text-delta"'))
+    .map((line) => (JSON.parse(line.slice('data: '.length)) as { delta: string }).delta);
+  expect(words).not.toEqual([]);
+  return words.join('');
+}
+
+/** The text of the reply in a conversation. */
+function textKept(conversation: string): string {
+  const [, reply] = JSON.parse(conversation) as { parts: { type: string; text: string }[] }[];
+  return (reply?.parts ?? [])
+    .filter(({ type }) => type === 'text')
+    .map((part) => part.text)
+    .join('');
+}
+
+test('the tutorial, pasted into an empty shell, stops a reply through the other instance and finishes one of a killed instance', async () => {
   using folder = temporaryFolder();
-  await using redis = await startRedis({ appendfsync: 'none' });
-  const provider = await start('no-key.ts');
-  const env = {
-    OPENAI_BASE_URL: provider.url,
-    OPENAI_API_KEY: 'none',
-    REDIS_URL: redis.url,
-    DATABASE: join(folder.path, 'app.db'),
-  };
-  const [a, b] = await Promise.all([start('app/server.ts', env), start('app/server.ts', env)]);
-  writeFileSync(join(folder.path, 'a.pid'), `${a.child.pid}`);
-  try {
-    const [, , , ...steps] = findBlocks('docs/tutorial.md').filter(({ language }) => language === 'sh');
-    const shell = spawn('sh', ['-euc', steps.map((block) => block.text).join('\n')], {
-      cwd: folder.path,
-      env: { ...process.env, A: a.url, B: b.url },
+  createClone(folder.path);
+  const blocks = findBlocks('docs/tutorial.md').filter(({ language }) => language === 'sh');
+  const shell = spawn(
+    'bwrap',
+    [...ALONE, '--proc', '/proc', '--chdir', folder.path, 'bash', '-euc', blocks.map((block) => block.text).join('\n')],
+    {
+      env: { PATH: `${process.execPath.replace(/\/node$/, '')}:${process.env['PATH']}`, HOME: folder.path },
       stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const closed = once(shell, 'close') as Promise<[code: number | null]>;
-    const [output, [code]] = await Promise.all([text(shell.stdout), closed]);
-    const read = (file: string): string => readFileSync(join(folder.path, file), 'utf8');
-    expect(output).toContain('data-stop-report');
-    expect(output).toContain('"type":"finish"');
-    expect(code).toBe(0);
-    expect(read('receipt.json')).toContain('"accepted"');
-    expect(read('a.json')).toContain('Once upon a time');
-    expect(read('rest.txt')).toContain('"agent "');
-  } finally {
-    for (const { child } of [a, b, provider]) child.kill('SIGKILL');
-  }
-}, 120_000);
+    },
+  );
+  const closed = once(shell, 'close') as Promise<[code: number | null]>;
+  const [output, [code]] = await Promise.all([text(shell.stdout), closed]);
+  const read = (file: string): string => readFileSync(join(folder.path, file), 'utf8');
+  expect(output).toContain('data-stop-report');
+  expect(output).toContain('"type":"finish"');
+  expect(output).not.toMatch(/no text in a minute|nothing answers/);
+  expect(code).toBe(0);
+  expect(read('receipt.json')).toContain('"accepted"');
+  expect(textKept(read('a.json'))).toBe(textShown(read('reply.txt')));
+  expect(read('rest.txt')).toContain('"agent "');
+});

@@ -1,14 +1,15 @@
-// Checks the claims of the page on queues: the same agent with the same faults, on a real Redis.
+// Checks the claims of the page on queues: the same agent with the same faults, on a real Redis and a real Postgres.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { ROOT, read } from '../docs/pages.ts';
-import { startRedis } from '../servers/redis.ts';
+import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
 
 test('a queue and a task store, through five faults', async () => {
-  await using redis = await startRedis();
-  const args = ['--conditions=@whoa/source', join(ROOT, 'examples/engines/why.ts'), redis.url];
+  await using redis = await borrowRedis();
+  await using postgres = await borrowPostgres();
+  const args = ['--conditions=@whoa/source', join(ROOT, 'examples/engines/why.ts'), redis.url, postgres.url];
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { timeout: 160_000 });
   expect(stderr).toBe('');
   const [bullmq, whoa] = stdout.split('\n\n').map((part) =>

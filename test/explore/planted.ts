@@ -64,8 +64,8 @@ export const plantedBugs: readonly PlantedBug[] = [
       { file: 'tool/runtime.ts', find: 'if (scope.token.isCancelled) return;', replace: '' },
       {
         file: 'stop/bounded/bounded.ts',
-        find: "return own.reason ?? (token.level === 'drain' ? undefined : token.reason);",
-        replace: 'return undefined;',
+        find: 'const stop = own.reason ?? token.reason;',
+        replace: 'const stop = undefined as typeof own.reason;',
       },
       { file: 'tool/call/start.ts', find: 'if (call.stopped) return call.endUnstarted();', replace: '' },
       {

@@ -12,13 +12,9 @@ const CLASSES = ['plain child', 'double-fork daemon', 'ignores TERM', 'env -i se
 
 let hosts = 0;
 
-/** Starts a host with some of the escapes, and waits until all of it is up. */
-async function startHost(
-  way: string,
-): Promise<{ host: ChildProcess; mark: string; directory: string; processes: number }> {
-  const mark = `301.${process.pid}${++hosts}`;
-  const classes = ESCAPES.filter(({ name }) => CLASSES.includes(name));
-  const commands = classes.map(({ command }) => command(mark));
+const createMark = (): string => `301.${process.pid}${++hosts}`;
+
+function spawnHost(way: string, commands: readonly string[]): ChildProcess {
   const host = spawn(
     process.execPath,
     ['--conditions=@whoa/source', join(import.meta.dirname, 'host.ts'), way, ...commands],
@@ -28,6 +24,19 @@ async function startHost(
     },
   );
   onTestFinished(() => void host.kill('SIGKILL'));
+  return host;
+}
+
+/** Starts a host with some of the escapes, and waits until all of it is up. */
+async function startHost(
+  way: string,
+): Promise<{ host: ChildProcess; mark: string; directory: string; processes: number }> {
+  const mark = createMark();
+  const classes = ESCAPES.filter(({ name }) => CLASSES.includes(name));
+  const host = spawnHost(
+    way,
+    classes.map(({ command }) => command(mark)),
+  );
   const processes = classes.reduce((sum, escapeKind) => sum + escapeKind.processes, 0);
   // The host has the mark itself.
   await until(() => findMarked(mark).length > processes, 20_000);
@@ -58,9 +67,16 @@ async function until(condition: () => boolean, ms: number): Promise<number> {
   return performance.now() - startedAt;
 }
 
-function findWatchdog({ pid }: ChildProcess): number {
+function findWatchdog({ pid }: ChildProcess): number | undefined {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim().split(' ').map(Number);
-  return children.find((child) => readFileSync(`/proc/${child}/cmdline`, 'latin1').includes('watchdog'))!;
+  return children.find((child) => {
+    try {
+      return readFileSync(`/proc/${child}/cmdline`, 'latin1').includes('watchdog');
+    } catch {
+      // It has ended.
+      return false;
+    }
+  });
 }
 
 /** Once it catches SIGTERM it is up. */
@@ -88,7 +104,7 @@ const WAYS: readonly (readonly [title: string, way: string, end: (host: ChildPro
 
 test.each(WAYS)('no process survives a host that %s', async (title, way, end) => {
   const { host, mark, directory } = await startHost(way);
-  await until(() => isListening(findWatchdog(host)), 20_000);
+  await until(() => isListening(findWatchdog(host)!), 20_000);
   const limitMs = Math.max(MAX_SURVIVE_MS, 10 * measureBareStart());
   end(host);
   const ms = await until(() => findMarked(mark).length === 0, 10_000);
@@ -105,7 +121,7 @@ test('no process survives a host that is killed before its watchdog is up', asyn
 
 test('processes of a host whose watchdog was killed too are found and ended at the next start', async () => {
   const { host, mark, directory } = await startHost('wait');
-  process.kill(findWatchdog(host), 'SIGKILL');
+  process.kill(findWatchdog(host)!, 'SIGKILL');
   host.kill('SIGKILL');
   await until(() => host.signalCode !== null, 5_000);
   expect(findMarked(mark).length).toBeGreaterThan(0);
@@ -137,9 +153,45 @@ test('ending a command that is a host itself ends everything of that host, and i
   });
   await until(() => findMarked(mark).length > commands.length * 2, 20_000);
   const directory = findHostDirectory(outer.pid)!;
-  expect(await outer.end({ method: 'kill' })).toMatchObject({ verified: 'tags', survivors: 0 });
+  expect(await outer.end({ method: 'kill' })).toMatchObject({ verified: await containment.ready(), survivors: 0 });
   expect(findMarked(mark)).toEqual([]);
   expect(existsSync(directory)).toBe(true);
   await endLeftovers();
   expect(existsSync(directory)).toBe(false);
+});
+
+const isFrozen = (pid: number): boolean => /\) T /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+
+test('a command that freezes its host again and again is ended, and the host continues', async () => {
+  const mark = createMark();
+  const host = spawnHost('wait', [`sleep ${mark} & while :; do kill -STOP $PPID; sleep 0.05; done`]);
+  await until(() => isFrozen(host.pid!), 20_000);
+  await until(() => findMarked(mark).every((pid) => pid === host.pid), 20_000);
+  await until(() => !isFrozen(host.pid!), 20_000);
+});
+
+test('the watchdog ends a command whose stop was begun by a host that is too busy to finish it', async () => {
+  const mark = createMark();
+  const host = spawnHost('busy', [`trap '' TERM; while :; do sleep ${mark}; done`]);
+  await until(() => findMarked(mark).length > 1, 20_000);
+  host.stdin!.write('go');
+  await until(() => findMarked(mark).every((pid) => pid === host.pid), 20_000);
+  expect(host.exitCode).toBe(null);
+});
+
+test('a watchdog that a command froze is continued, and replaced if that happens again', async () => {
+  const mark = createMark();
+  const host = spawnHost('wait', [`sleep ${mark}`]);
+  await until(() => findMarked(mark).length > 1, 20_000);
+  const watchdog = findWatchdog(host)!;
+  await until(() => isListening(watchdog), 20_000);
+  process.kill(watchdog, 'SIGSTOP');
+  await until(() => !isFrozen(watchdog), 20_000);
+  await until(() => {
+    const current = findWatchdog(host);
+    if (current === watchdog) process.kill(watchdog, 'SIGSTOP');
+    return current !== undefined && current !== watchdog;
+  }, 20_000);
+  host.kill('SIGKILL');
+  await until(() => findMarked(mark).length === 0, 20_000);
 });

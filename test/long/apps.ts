@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pack } from '../../scripts/packed.ts';
+import { addLocalPackages } from '../../scripts/local-packages.ts';
 
 const root = join(import.meta.dirname, '../..');
 const examples = join(root, 'examples/apps');
@@ -21,16 +21,10 @@ function install(name: string, sources: readonly string[], more: Readonly<Record
   for (const source of sources) cpSync(join(examples, source), cwd, { recursive: true });
   const file = join(cwd, 'package.json');
   const manifest = JSON.parse(readFileSync(file, 'utf8')) as Manifest;
-  const isOurs = Object.keys(manifest.dependencies).some((dependency) => tarballs.has(dependency));
-  // The dependencies between our packages come from files, too.
-  for (const needed of isOurs ? ['@whoa/ai-sdk', '@whoa/core', '@whoa/tasks'] : [])
-    manifest.dependencies[needed] ??= '*';
   Object.assign(manifest.dependencies, more);
-  for (const dependency of Object.keys(manifest.dependencies)) {
-    const tarball = tarballs.get(dependency);
-    if (tarball !== undefined) manifest.dependencies[dependency] = `file:${tarball}`;
-  }
   writeFileSync(file, JSON.stringify(manifest));
+  const isOurs = Object.values(manifest.dependencies).some((from) => from.startsWith('file:whoa/'));
+  if (isOurs) addLocalPackages(cwd);
   execFileSync('npm', ['install', '--no-audit', '--no-fund'], { cwd, stdio: 'inherit' });
   return cwd;
 }
@@ -52,11 +46,10 @@ const APPS: Readonly<Record<string, () => boolean>> = {
       const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1', DATABASE: join(work, `${name}.db`) };
       execFileSync('npm', ['run', 'build'], { cwd, env, stdio: 'inherit' });
     }
-    return passes('unit', 'shop-chat', {}) && passes('nightly', 'shop-chat', { SHOP_CHAT: work });
+    return passes('unit', 'shop-chat', {}) && passes('nightly', 'shop-', { SHOP_CHAT: work });
   },
 };
 
-const { tarballs } = pack(work);
 try {
   const results = Object.entries(APPS)
     .filter(([name]) => named.length === 0 || named.includes(name))

@@ -34,7 +34,7 @@ let [isOver, takes, ended] = [false, 0, 0];
   const take = (): Promise<ClaimRef> => {
     const taken = taking.then(async () => {
       const takeNumber = ++takes;
-      const request = { domain: 0, session: 's', worker: 'w', leaseMs: 3_600_000, claim: `c${takeNumber}`, takeNumber };
+      const request = { session: 's', worker: 'w', leaseMs: 3_600_000, claim: `c${takeNumber}`, takeNumber };
       const answer = await store.take({ ...request, agents: ['a'], limit: 1 });
       if (answer.result !== 'taken' || answer.tasks.length !== 1) throw new Error(`take: ${JSON.stringify(answer)}`);
       return answer.tasks[0]!.claim;

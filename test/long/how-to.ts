@@ -3,27 +3,24 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { chromium } from 'playwright-core';
-import { pack } from '../../scripts/packed.ts';
 
 const root = join(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/how-to/stop-button-for-usechat.md'), 'utf8');
 const work = mkdtempSync(join(tmpdir(), 'whoa-how-to-'));
 const cwd = join(work, 'app');
 mkdirSync(cwd);
-const { tarballs } = pack(work);
 const started = performance.now();
 const sh = (command: string): string => execFileSync('sh', ['-c', command], { cwd, encoding: 'utf8', stdio: 'pipe' });
 
-/** The commands of the page before the server starts. Our packages come from files, others from the registry. */
-const [install = '', start = ''] = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, commands]) => commands!);
-const own = [...tarballs.keys()].map((name) => tarballs.get(name)!);
-const driver = ['server', 'core', 'tasks', 'ai-sdk'].map((name) =>
-  own.find((file) => basename(file).startsWith(`whoa-${name}-`)),
+/** The commands of the page before the server starts. The first one is given our folder instead of the reader's. */
+const [pack = '', install = '', start = ''] = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(
+  ([, commands]) => commands!,
 );
-sh(install.replace('@whoa/server', driver.join(' ')));
+execFileSync('sh', ['-c', pack.replace('../my-chat', cwd)], { cwd: root, stdio: 'inherit' });
+sh(install);
 let lines = 0;
 for (const [, path = '', text = ''] of page.matchAll(/```\w+ file=examples\/web-chat\/app\/(\S+)\n([\s\S]*?)```/g)) {
   writeFileSync(join(cwd, path), text);

@@ -1,8 +1,6 @@
-// Tests that take too long for every change, or install too much: upgrades, peers, faulty agents of the check kit,
-// other runtimes,
-// engines and frameworks, growth and durability of Redis, races, every scenario of a chat, the applications of
-// examples/apps, and the
-// packed packages with pnpm and Yarn.
+// Tests that take too long for every change, or install too much: upgrades, peers, faulty agents of the check kit, other
+// runtimes, engines and frameworks, races, every scenario of a chat, the applications of examples/apps, and the packed
+// packages with pnpm and Yarn.
 //   npm run long -- nightly
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

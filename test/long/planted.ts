@@ -13,7 +13,7 @@ for (const bug of bugs) {
   const [first] = (await tryPlanted([bug], Number(seeds)))[0]!.broken;
   if (first === undefined) missed++;
   const { seed = '-', violations: [violation = ''] = [`not found in ${seeds} seeds`] } = first ?? {};
-  console.log(`| ${bug.name} | ${seed} | ${violation.replaceAll(/t0-[\w-]{32}/gu, 'task')} |`);
+  console.log(`| ${bug.name} | ${seed} | ${violation.replaceAll(/t-[\w-]{32}/gu, 'task')} |`);
 }
 console.log(`${bugs.length - missed} of ${bugs.length} found`);
 if (values.log) {

@@ -4,7 +4,7 @@ import { runProviderDownCampaign } from '../tasks/provider-down-campaign.ts';
 import { storeKindsNamed } from '../tasks/shared-stores.ts';
 
 const TASKS = 500;
-const [minutes = '5', store = 'redis'] = process.argv.slice(2);
+const [minutes = '5', store = 'postgres'] = process.argv.slice(2);
 const halfMs = Number(minutes) * 30_000;
 const rule = { maxMs: 6 * halfMs, backoffMs: 5_000, maxBackoffMs: 60_000 };
 for (const kind of storeKindsNamed(store)) {

@@ -1,15 +1,15 @@
 // Kills workers, restarts stores and steps clocks while people answer:
-//   npm run long -- question-chaos [sqlite|redis|postgres|bullmq] [TASKS] [SEED] [--log]
+//   npm run long -- question-chaos [sqlite|postgres|bullmq] [TASKS] [SEED] [--log]
 import { parseArgs } from 'node:util';
 import { createVirtualWorld } from '@whoa/core/testing';
 import { addToCampaignLog } from '../campaigns/campaign-log.ts';
 import { behindBullmq } from '../tasks/chaos-bullmq.ts';
-import { chaosStoresNamed, postgres, redis, sqlite } from '../tasks/chaos-stores.ts';
+import { chaosStoresNamed, postgres, sqlite } from '../tasks/chaos-stores.ts';
 import { runQuestionCampaign } from '../tasks/question-campaign.ts';
 
 const { values, positionals } = parseArgs({ options: { log: { type: 'boolean' } }, allowPositionals: true });
 const [store, tasks = '250', seed = '1'] = positionals;
-for (const kind of chaosStoresNamed(store, [sqlite, redis, postgres, behindBullmq(redis)])) {
+for (const kind of chaosStoresNamed(store, [sqlite, postgres, behindBullmq(postgres)])) {
   const world = createVirtualWorld({ seed: Number(seed) });
   const random = (): number => world.random();
   const report = await runQuestionCampaign(kind, { tasks: Number(tasks), random, hasDisasters: true });

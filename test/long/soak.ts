@@ -1,14 +1,12 @@
 // A fleet under load for an hour: memory, descriptors, connections and queue age stay flat, and no request fails.
-//   npm run long -- soak [MINUTES] [redis|postgres] [--log]
+//   npm run long -- soak [MINUTES] [--log]
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createTaskStore, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
-import { Redis } from 'ioredis';
 import pg from 'pg';
 import { addToCampaignLog } from '../campaigns/campaign-log.ts';
 import { startPostgres } from '../servers/postgres.ts';
-import { startRedis } from '../servers/redis.ts';
 import { type Fleet, startFleet } from '../soak/fleet.ts';
 import { runLoad } from '../soak/load.ts';
 import { computeTrend } from '../soak/trend.ts';
@@ -23,22 +21,6 @@ interface Backend extends AsyncDisposable {
   connections(): Promise<number>;
   /** The memory of the server itself. */
   bytes(): Promise<number>;
-}
-
-async function openRedis(): Promise<Backend> {
-  const server = await startRedis();
-  const redis = new Redis(server.port, '127.0.0.1');
-  const read = async (section: string, name: string): Promise<number> =>
-    Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(await redis.info(section))![1]);
-  return {
-    config: { backend: 'redis', url: server.url, retentionMs: RETENTION_MS },
-    connections: () => read('clients', 'connected_clients'),
-    bytes: () => read('memory', 'used_memory'),
-    async [Symbol.asyncDispose]() {
-      redis.disconnect();
-      await server[Symbol.asyncDispose]();
-    },
-  };
 }
 
 async function openPostgres(): Promise<Backend> {
@@ -122,9 +104,7 @@ async function soak(name: string, open: () => Promise<Backend>, minutes: number)
 }
 
 const { values, positionals } = parseArgs({ options: { log: { type: 'boolean' } }, allowPositionals: true });
-const [minutes = '60', only] = positionals;
-const backends = { redis: openRedis, postgres: openPostgres };
-const wanted = Object.entries(backends).filter(([name]) => only === undefined || name === only);
-const soaked = await Promise.all(wanted.map(([name, open]) => soak(name, open, Number(minutes))));
-if (soaked.some(({ violations }) => violations > 0)) process.exitCode = 1;
-if (values.log) for (const one of soaked) await addToCampaignLog({ campaign: 'soak', unit: 'tasks', ...one });
+const [minutes = '60'] = positionals;
+const { violations, ...rest } = await soak('postgres', openPostgres, Number(minutes));
+if (violations > 0) process.exitCode = 1;
+if (values.log) await addToCampaignLog({ campaign: 'soak', unit: 'tasks', ...rest, violations });

@@ -1,17 +1,15 @@
-// Runs random histories on memory, SQLite, Redis and Postgres, and compares results, records, hints and indexes.
+// Runs random histories on memory, SQLite and Postgres, and compares results, records, hints and indexes.
 //   npm run long -- stores-agree [HISTORIES] [FIRST SEED] [--thorough]
 // One seed again: npm run long -- stores-agree 1 SEED --thorough
 import { parseArgs } from 'node:util';
-import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
 import { runAgreement } from '../tasks/stores-agree/campaign.ts';
 
 const { values, positionals } = parseArgs({ options: { thorough: { type: 'boolean' } }, allowPositionals: true });
 const [histories = '20000', seed = '1'] = positionals;
-await using redis = await borrowRedis();
 await using postgres = await borrowPostgres();
 const started = performance.now();
 const report = await runAgreement({
-  redis: redis.url,
   postgres: postgres.url,
   histories: Number(histories),
   seed: Number(seed),

@@ -1,7 +1,7 @@
 // Rolls workers to a release with a newer format, back, and again, under tasks that run all the time, and finishes;
 // then verifies
 // every task.
-//   npm run long -- upgrade [sqlite|redis|postgres] [TASKS] [--log]
+//   npm run long -- upgrade [sqlite|postgres] [TASKS] [--log]
 import { parseArgs } from 'node:util';
 import { addToCampaignLog } from '../campaigns/campaign-log.ts';
 import { storeKindsNamed } from '../tasks/shared-stores.ts';

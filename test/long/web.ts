@@ -1,18 +1,18 @@
 // Every scenario of a chat (test/web/scenarios) in a new user's application: packed packages, installed into an empty
 // folder, real
-// Chromium, on Redis and on Postgres, with `reply` and with `agent`.
+// Chromium, on Postgres, with `reply` and with `agent`.
 //   npm run build && npm run long -- web [WORDS OF A SCENARIO]
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pack } from '../../scripts/packed.ts';
+import { addLocalPackages } from '../../scripts/local-packages.ts';
 
 const root = join(import.meta.dirname, '../..');
-/** The peers of our packages in such an application. */
 const OURS = ['@whoa/server', '@whoa/core', '@whoa/tasks', '@whoa/ai-sdk'];
+/** The peers of our packages in such an application. */
 const THEIRS = ['ai', '@ai-sdk/react', '@ai-sdk/openai', '@ag-ui/client', '@ag-ui/core'];
-const MORE = ['react', 'react-dom', 'zod', 'ioredis', 'pg'];
+const MORE = ['react', 'react-dom', 'zod', 'pg'];
 const COPIED = ['page.ts', 'files.ts', 'abort-driven-transport.ts', 'other-chats.ts', 'scenarios/server.ts'];
 
 /** The version that we test with. */
@@ -24,10 +24,9 @@ function readVersion(name: string): string {
 const work = mkdtempSync(join(tmpdir(), 'whoa-web-'));
 const folder = join(work, 'app');
 try {
-  const { tarballs } = pack(work);
   mkdirSync(folder);
-  writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
-  const installed = [...OURS.map((name) => tarballs.get(name)!), ...[...THEIRS, ...MORE].map(readVersion)];
+  addLocalPackages(folder, OURS);
+  const installed = [...THEIRS, ...MORE].map(readVersion);
   execFileSync('npm', ['install', '--no-audit', '--no-fund', ...installed], { cwd: folder, stdio: 'inherit' });
   for (const file of COPIED) cpSync(join(root, 'test/web', file), join(folder, 'web', file));
   const named = process.argv.slice(2).join(' ');

@@ -59,6 +59,11 @@ export function checkQuestions(switches: readonly string[], { isLarge = false } 
   return runSpin('questions.pml', { switches, compact: isLarge, table: STATUS_TABLE, search: ['-E', '-m400000'] });
 }
 
+/** Checks the protocol of live text in the same way. */
+export function checkLive(switches: readonly string[]): Promise<Checked> {
+  return runSpin('live.pml', { switches, compact: false, table: STATUS_TABLE, search: ['-E', '-m1000000', '-w24'] });
+}
+
 interface Search extends Required<Pick<Configuration, 'switches' | 'compact' | 'table'>> {
   /** Arguments of the search. */
   readonly search: readonly string[];
@@ -74,7 +79,7 @@ async function runSpin(file: string, { switches, compact, table, search }: Searc
     const storage = compact ? ['-DHC4'] : ['-DCOLLAPSE'];
     await run(
       'gcc',
-      [compact ? '-O2' : '-O0', '-w', '-DSAFETY', '-DMEMLIM=8000', ...storage, '-o', 'pan', 'pan.c'],
+      [compact ? '-O2' : '-O0', '-w', '-DSAFETY', '-DMEMLIM=8000', '-DVECTORSZ=2048', ...storage, '-o', 'pan', 'pan.c'],
       here,
     );
     const { stdout } = await run(join(folder, 'pan'), [...search], here);

@@ -1,5 +1,5 @@
 /*
- * The delivery of tasks to workers, as packages/tasks/src/operations does it, for the model checker Spin. One domain, two tasks,
+ * The delivery of tasks to workers, as packages/tasks/src/operations does it, for the model checker Spin. Two tasks,
  * W workers, two cancels, one sweeper, and faults from a budget of F.
  *
  * Each move of the store is one step. Requests and answers of takes travel; a request may arrive late, an answer may be
@@ -7,7 +7,7 @@
  * does not beat for it, and otherwise for one fault. `status.h` is made from STATUS_TABLE (check.ts).
  *
  * Checked in every state: see `Monitor` and the assertions. And whenever nothing is left to do, every task has ended.
- * `BUG_…` plants an error. Not modelled: the most crashes of a task, tenants, ready queues, conversations, limits, `later`, grace, journals, several domains.
+ * `BUG_…` plants an error. Not modelled: the most crashes of a task, tenants, ready queues, conversations, limits, `later`, grace, journals.
  */
 #include "status.h"
 #ifndef W

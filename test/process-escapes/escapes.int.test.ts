@@ -24,12 +24,12 @@ test.each(kept)('no process survives and no zombie stays: $name', async (escapeK
     const cell = await runCell(escapeKind, containment, ROUNDS);
     cells.push(cell);
     const clean = { survivors: 0, zombies: 0 };
-    expect(cell.rounds, containment.technique).toMatchObject(cell.rounds.map(() => clean));
-    expect(cell.rounds.map(({ verified }) => verified)).not.toContain('no');
+    expect(cell.rounds, cell.technique).toMatchObject(cell.rounds.map(() => clean));
+    expect(cell.rounds.map(({ verified }) => verified)).toEqual(cell.rounds.map(() => cell.technique));
   }
 });
 
-test('a process that sheds every tag on purpose is ended by bubblewrap', async () => {
+test('a process that sheds every tag on purpose is ended by the kernel', async () => {
   for (const containment of containments) {
     const cell = await runCell(evader!, containment, ROUNDS);
     cells.push(cell);

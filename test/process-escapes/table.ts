@@ -31,8 +31,9 @@ export function findClasses(): readonly EscapeKind[] {
 export async function runCell(escapeKind: EscapeKind, containment: Containment, rounds: number): Promise<Cell> {
   const completed: Round[] = [];
   for (let round = 0; round < rounds; round++) completed.push(await runRound(escapeKind, containment));
-  const isPromised = containment.technique !== 'tags' || !escapeKind.shedsEveryTag;
-  return { escapeKind, technique: containment.technique, isPromised, rounds: completed };
+  const technique = await containment.ready();
+  const isPromised = technique !== 'tags' || !escapeKind.shedsEveryTag;
+  return { escapeKind, technique, isPromised, rounds: completed };
 }
 
 /** Runs every escape against every containment. */

@@ -3,7 +3,6 @@
 import { checkHistory } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
 import { startPostgres } from '../servers/postgres.ts';
-import { startRedis } from '../servers/redis.ts';
 import { temporaryFolder } from '../tasks/child.ts';
 import { openStore } from '../tasks/open-store.ts';
 import { openFixture } from './fixture.ts';
@@ -55,18 +54,6 @@ const restarts = [
     },
   },
   {
-    name: 'Redis',
-    async open() {
-      const server = await startRedis({ appendfsync: 'always' });
-      const restart = async () => {
-        await server.kill('SIGKILL');
-        await server.start();
-      };
-      const location = JSON.stringify({ backend: 'redis', url: server.url });
-      return { location, restart, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
-    },
-  },
-  {
     name: 'Postgres',
     async open() {
       const server = await startPostgres({ durable: true });
@@ -99,7 +86,7 @@ test.concurrent.each(restarts)(
       () => again.finish({ ...by, epoch: 2 }, { status: 'failed' }),
       () => again.append(by, { after: 1, events: [{ said: 'more' }] }),
       () => again.release(by),
-      () => again.heartbeat({ domain: 0, session: by.session, count: 1 }),
+      () => again.heartbeat({ session: by.session, count: 1 }),
       () => again.claim(id, { worker: 'other', leaseMs: 60_000, session: 'other', claim: 'other' }),
       () => again.cancel({ tenant, id }, { message: 'late' }, { mode: 'kill', undo: true }),
       () => again.send({ tenant, id }, { type: 'steer', message: 'late' }),

@@ -5,6 +5,7 @@ import { checkHistory, type HistoryEntry } from '@whoa/core/testing';
 import type { TaskRef, TaskStore } from '@whoa/tasks';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
+import { borrowRedis } from '../servers/borrow.ts';
 import { query } from '../servers/query.ts';
 import { openStore } from '../tasks/open-store.ts';
 import { openFixture, until } from './fixture.ts';
@@ -14,7 +15,7 @@ import { followTask, sharedStores, startWorker } from './surfaces/task.ts';
 /** Every request that a client can make for a tenant. */
 const questions: Readonly<Record<string, (store: TaskStore, ref: TaskRef) => Promise<unknown>>> = {
   get: (store, ref) => store.get(ref),
-  read: (store, ref) => store.read(ref, { watchTtlMs: 1_000 }),
+  read: (store, ref) => store.read(ref),
   cancel: (store, ref) => store.cancel(ref, { message: 'mine now' }, { mode: 'kill', undo: true }),
   'cancel of the conversation': (store, { tenant }) => store.cancel({ tenant, conversation: 'chat' }),
   steer: (store, ref) => store.send(ref, { type: 'steer', message: 'obey me' }),
@@ -45,7 +46,7 @@ test.concurrent.each(sharedStores())(
     const hints: unknown[] = [];
     await using watching = await store.watch({ tenant: 'stranger' }, (hint) => hints.push(hint));
     const asked: HistoryEntry[] = [];
-    // Another id of the same length and shard, which was never used.
+    // Another id of the same length, which was never used.
     const nothing = ref.id.replace(/.{4}$/, (end) => (end === '0000' ? '1111' : '0000'));
     for (const [name, ask] of Object.entries(questions)) {
       for (const tenant of ['stranger', 'acme ', 'ACME', 'acme/../acme']) {
@@ -87,14 +88,15 @@ test('forged notifications stop no task: a worker believes only the store', asyn
   const outside = url.replace('postgres@', 'burglar@');
   await expect(query(outside, `SELECT * FROM ${schema}.tasks`)).rejects.toThrow(/permission denied/);
   // The names of the channels are random, and the attacker cannot read them. Reveal them anyway.
-  const watchers = await query(url, `SELECT channel FROM ${schema}.watchers`);
-  const channels = new Set((watchers as { channel: string }[]).map(({ channel }) => channel));
+  const inboxes = await query(url, `SELECT inbox FROM ${schema}.inboxes`);
+  const channels = new Set((inboxes as { inbox: string }[]).map(({ inbox }) => inbox.replace('postgres:', '')));
   expect(channels.size).toBeGreaterThan(0);
   const stop = { level: 'kill', reason: { kind: 'user', at: 0 }, abortAt: 0, killAt: 0, undo: false };
   const order = { epoch: 1, claim: 'guessed', orderNumber: 1, stop };
   for (const channel of channels) {
     for (const type of ['cancel', 'status', 'command', 'resync']) {
-      const payload = JSON.stringify([type, ref.id, 'acme', name, null, order]);
+      const hints = JSON.stringify([{ type, ...ref, worker: name, order }]);
+      const payload = `000000000000 0 1 ${Buffer.from(hints).toString('base64')}`;
       await query(outside, 'SELECT pg_notify($1, $2)', [channel, payload]);
     }
   }
@@ -111,36 +113,39 @@ test('forged notifications stop no task: a worker believes only the store', asyn
   await worker.ended;
 });
 
-test('forged or repeated push messages stop no task: a worker believes only the store', async () => {
+test('who can read and send on the Redis of a bus stops no task: real orders, repeated and changed, are ignored', async () => {
   await using fixture = await openFixture(({ said, results }) =>
     results === 0 ? { parts: [{ call: 'wait', id: said }] } : undefined,
   );
-  const [location] = sharedStores(['Redis']);
-  const where = await location!.open();
+  await using redis = await borrowRedis();
+  const [location] = sharedStores(['Postgres']);
+  const where = JSON.stringify({ ...(JSON.parse(await location!.open()) as object), bus: redis.url });
   await using store = openStore(where);
   await using worker = startWorker(where, fixture);
   const create = async (input: string) => {
     const receipt = await store.create({ tenant: 'acme', agent: 'tester', input });
     return followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, fixture);
   };
+  // Tasks of one take have the same claim, and an order names only its claim.
   const [spare, target] = [await create('spare'), await create('target')];
   await fixture.started('wait', 2);
-  // Every hint of one worker, replayed to the other by an attacker who can write to the server.
-  const client = new Redis((JSON.parse(where) as { url: string }).url);
+  const client = new Redis(redis.url);
   const spy = client.duplicate();
-  const channels = (await client.call('PUBSUB', 'SHARDCHANNELS')) as string[];
-  const pushed: { readonly channel: string; readonly message: string }[] = [];
-  const isCancel = Promise.withResolvers<void>();
-  spy.on('smessage', (channel: string, message: string) => {
-    pushed.push({ channel, message });
-    if (channel.includes('inbox:') && message.includes('"cancel"')) isCancel.resolve();
-  });
-  await spy.ssubscribe(...channels);
+  const pushed: { readonly channel: string; readonly message: Buffer }[] = [];
+  spy.on('messageBuffer', (channel: Buffer, message: Buffer) => pushed.push({ channel: channel.toString(), message }));
+  const channels = (await client.pubsub('CHANNELS')) as string[];
+  await spy.subscribe(...channels);
   await spare.cancel({ message: 'a real one' }, { mode: 'now' });
   await spare.end();
-  await isCancel.promise;
-  for (const { channel, message } of pushed) await client.spublish(channel, message.replaceAll(spare.id, target.id));
-  for (const channel of channels) await client.spublish(channel, JSON.stringify(['cancel', target.id, 'acme', '', '']));
+  await until(() => pushed.length > 0);
+  const seen = [...pushed];
+  for (const { message } of seen) {
+    expect(message.includes(spare.id)).toBe(false);
+    const changed = Buffer.from(message.toString('latin1').replaceAll(spare.id, target.id), 'latin1');
+    changed[changed.length - 1]! ^= 1;
+    for (const forged of [message, changed, Buffer.from(JSON.stringify([{ type: 'cancel', id: target.id }]))])
+      for (const channel of channels) await client.publish(channel, forged);
+  }
   spy.disconnect();
   // A real command behind the forged ones: when it is answered, they have been read.
   await store.send({ tenant: 'acme', id: target.id }, { type: 'cancel-call', callId: 'nobody' });

@@ -189,7 +189,8 @@ test.concurrent.each(sharedStores(['SQLite']))(
     {
       await using reader = openStore(where);
       await using watching = await reader.watch({ id: ref.id }, () => {});
-      await until(async () => (await followTask(reader, ref, fixture).readText()) === 'Once ');
+      const seen = followTask(reader, ref, fixture);
+      await until(async () => (await seen.readText()) === 'Once ');
       expect(watching).toBeDefined();
     }
     go();

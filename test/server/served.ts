@@ -78,14 +78,24 @@ export function serve({ store = createMemoryStore(), ...options }: Options = {})
   const errors: unknown[] = [];
   const onError = (error: unknown): void => void errors.push(error);
   const authenticate = createTokenAuthenticator(made.map(({ token: _token, ...entry }) => entry));
+  const { agents, login, metrics, isDraining, world, ...rules } = options;
   const access = createAccess({
     authenticate,
     audit: (event) => audited.push(event),
     onError,
     limits: { requestsPerSecond: 1e9, requestsBurst: 1e9 },
-    ...options,
+    ...rules,
   });
-  const api = createTaskApi({ store, access, onError, ...options });
+  const api = createTaskApi({
+    store,
+    access,
+    onError,
+    ...(agents && { agents }),
+    ...(login && { login }),
+    ...(metrics && { metrics }),
+    ...(isDraining && { isDraining }),
+    ...(world && { world }),
+  });
   return {
     store,
     api,

@@ -1,4 +1,4 @@
-// A real PostgreSQL on a free loopback port, in a temporary folder. Debian's postgresql-15 or newer.
+// A real PostgreSQL on a free loopback port, in a temporary folder: Debian's, or a newer one of newer-postgres.ts.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -33,12 +33,15 @@ export interface PostgresServerOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Follows this server, and answers questions only. */
   readonly standbyOf?: string;
+  /** The folder of another version's `initdb` and `postgres`. */
+  readonly binaries?: string;
 }
 
 export async function startPostgres(options: PostgresServerOptions = {}): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'whoa-postgres-'));
   const data = join(folder, 'data');
-  const binaries = findBinaries();
+  const tools = findBinaries();
+  const binaries = options.binaries ?? tools;
   const account = process.getuid?.() === 0 ? await readAccount(ACCOUNT) : undefined;
   if (account !== undefined) chownSync(folder, account.uid, account.gid);
   const port = await freePort();
@@ -64,7 +67,7 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
       env: options.env,
       stdio: 'ignore',
     });
-    await ready(child, { binaries, port });
+    await ready(child, { tools, port });
     return child;
   };
   let server = await start();
@@ -124,12 +127,12 @@ export async function readAccount(name: string): Promise<{ uid: number; gid: num
   return { uid: uid!, gid: gid! };
 }
 
-async function ready(child: ChildProcess, { binaries, port }: { binaries: string; port: number }): Promise<void> {
+async function ready(child: ChildProcess, { tools, port }: { tools: string; port: number }): Promise<void> {
   const until = performance.now() + READY_MS;
   while (performance.now() < until) {
     if (child.exitCode !== null) throw new Error(`postgres ended with ${child.exitCode} instead of starting`);
     try {
-      await run(join(binaries, 'pg_isready'), ['-q', '-h', '127.0.0.1', '-p', `${port}`]);
+      await run(join(tools, 'pg_isready'), ['-q', '-h', '127.0.0.1', '-p', `${port}`]);
       return;
     } catch {
       await wait(30);

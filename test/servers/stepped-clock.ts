@@ -13,7 +13,7 @@ export interface SteppedClock extends Disposable {
   setAhead(ms: number): void;
 }
 
-/** Uses a system call, because Redis reads the time before other libraries can be looked up. */
+/** Uses a system call, because a server may read the time before other libraries can be looked up. */
 const LIBRARY = `
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -164,7 +164,7 @@ export class DeliveryChecks {
   /** A worker reports that it has started or ended a task, or lost it. */
   reported(
     process: SimulatedProcess,
-    { type, id }: { readonly type: 'task-start' | 'task-end'; readonly id: string },
+    { type, id }: { readonly type: 'task-start' | 'task-end' | 'task-left'; readonly id: string },
   ): void {
     if (type === 'task-start') this.#running.add(`${process.name} ${id}`);
     else this.#running.delete(`${process.name} ${id}`);
@@ -239,9 +239,7 @@ export class DeliveryChecks {
   }
 
   async #compareRepeat(session: string, { given, key }: { given: readonly ClaimRef[]; key: string }): Promise<void> {
-    const held = new Set(
-      (await this.#options.store.held({ domain: 0, session })).map(({ claim, id }) => `${id} ${claim}`),
-    );
+    const held = new Set((await this.#options.store.held({ session })).map(({ claim, id }) => `${id} ${claim}`));
     const names = (claims: readonly ClaimRef[]): string[] => claims.map(({ id, claim }) => `${id} ${claim}`).toSorted();
     const expected = names(this.#took.get(key) ?? []).filter((name) => held.has(name));
     if (expected.join() !== names(given).join()) this.#broken('P1', `${key}: a repeated take forgot what it took`);
@@ -250,7 +248,7 @@ export class DeliveryChecks {
   /** A session holds at most one task whose workers crashed repeatedly. */
   async #countSuspects(session: string): Promise<void> {
     const { store, getTenant } = this.#options;
-    const held = await store.held({ domain: 0, session });
+    const held = await store.held({ session });
     const tasks = await Promise.all(held.map(({ id }) => store.get({ tenant: getTenant(id), id })));
     const suspects = tasks.filter((task) => task?.status === 'running' && task.attempts > 2);
     if (suspects.length > 1) this.#broken('P1', `${session}: it holds ${suspects.length} suspects`);
@@ -268,7 +266,7 @@ export class DeliveryChecks {
   /** Every heartbeat returns all orders that are not confirmed yet. */
   async #compareOrders(session: string, told: ReadonlySet<string>): Promise<void> {
     const { store, getTenant } = this.#options;
-    const held = await store.held({ domain: 0, session });
+    const held = await store.held({ session });
     for (const { id, claim } of held) {
       const confirmed = this.#confirmed.get(`${id} ${claim}`) ?? 0;
       const task = await store.get({ tenant: getTenant(id), id });
@@ -299,7 +297,7 @@ export class DeliveryChecks {
     after(leaseMs * AT_ONCE_SHARE, () => {
       if (this.#beatsSent.get(process.name) !== beats || process.stops !== stops) return;
       if (this.#sessions.get(process.name) !== session) return;
-      const held = store.held({ domain: 0, session });
+      const held = store.held({ session });
       this.#looking.push(
         held.then((tasks) => {
           const isMissed = (id: string): boolean =>

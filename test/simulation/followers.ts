@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FollowEvent, JournalEntry, TaskRecord, TaskRef } from '@whoa/tasks';
-import { isHeldLater } from '../../packages/core/src/testing/draft.ts';
+import { ShownJournal } from '../tasks/shown-journal.ts';
 import type { Client, SimulationContext } from './context.ts';
 
 /** How often a reader is cut off and reconnects. */
 const MAX_CUTS = 3;
 
 /**
- * Readers of tasks, such as a page or a server: over the bad network, cut off, killed, and back from the last position
+ * Readers of tasks, such as a page or a server: over the bad network, cut off, killed, and back from the last event
  * that they got.
  */
 export class Followers {
@@ -37,9 +37,9 @@ class Follower {
   readonly #context: SimulationContext;
   readonly #task: TaskRef;
   readonly #name: string;
-  readonly #seen = new Map<number, JournalEntry>();
+  readonly #shown = new ShownJournal();
   readonly #ends: TaskRecord[] = [];
-  #position = 0;
+  #cursor: string | undefined;
   #readings = 0;
 
   constructor(context: SimulationContext, task: TaskRef, name: string) {
@@ -72,7 +72,7 @@ class Follower {
   }
 
   async #read({ process, store }: Client, reading: { number: number; leaving: AbortController }): Promise<void> {
-    const options = { after: this.#position, signal: reading.leaving.signal, world: process.world };
+    const options = { after: this.#cursor, signal: reading.leaving.signal, world: process.world };
     for await (const one of this.#context.tasks.followTask(store, this.#task, options)) {
       if (this.#readings === reading.number) await this.#record(one);
     }
@@ -87,33 +87,23 @@ class Follower {
       if (!isDeepStrictEqual(now, one.task)) this.#broken('P1', `it got an end that the store does not have`);
       return;
     }
-    const { type: _type, ...entry } = one;
-    if (entry.position <= this.#position) {
-      this.#broken('P5', `it was given ${entry.position} after ${this.#position}`);
-    }
-    this.#position = Math.max(this.#position, entry.position);
-    this.#seen.set(entry.position, entry as unknown as JournalEntry);
+    this.#shown.add(one);
+    this.#cursor = one.cursor;
   }
 
-  /** It got every entry of the journal, and nothing else but drafts. */
+  /** It shows what the journal has, once, and nothing else. */
   async judge(): Promise<void> {
-    if (!this.hasEnded) this.#broken('P2', 'it never saw the end');
+    if (!this.hasEnded) {
+      this.#broken('P2', 'it never saw the end');
+      return;
+    }
     const journal: JournalEntry[] = [];
     for (;;) {
       const piece = await this.#context.store.read(this.#task, { after: journal.at(-1)?.position ?? 0 });
       if ((piece[0]?.position ?? 0) <= (journal.at(-1)?.position ?? 0)) break;
       journal.push(...piece);
     }
-    const there = new Map(journal.map((entry) => [entry.position, entry]));
-    for (const [position, entry] of there) {
-      const seen = this.#seen.get(position);
-      if (seen === undefined && this.hasEnded) this.#broken('P5', `it was never given ${position}`);
-      if (seen !== undefined && !isDeepStrictEqual(seen, entry)) this.#broken('P5', `${position} changed later`);
-    }
-    for (const [position, entry] of this.#seen) {
-      if (there.has(position) || isHeldLater(entry, journal)) continue;
-      this.#broken('P5', `it was given ${position}, which is not there any more`);
-    }
+    for (const problem of this.#shown.findProblems(journal)) this.#broken('P5', problem);
   }
 
   #broken(promise: 'P1' | 'P2' | 'P5', what: string): void {

@@ -19,7 +19,15 @@ export interface Faults {
   readonly slowOneIn: number;
   /** One message in this many is lost. */
   readonly lostOneIn: number;
+  readonly bus: BusFaults;
 }
+
+/**
+ * What happens to hints: some are lost, late or doubled while there are faults, or every hint is lost, or doubled, late and out of
+ * order, until the end.
+ */
+export const BUS_FAULTS = ['some', 'drops', 'disorders'] as const;
+export type BusFaults = (typeof BUS_FAULTS)[number];
 
 export interface Commit {
   readonly name: string;
@@ -43,6 +51,8 @@ interface NetworkOptions {
 
 const READS = new Set(['get', 'find', 'list', 'read', 'conversation', 'load', 'held']);
 const TIMEOUT_MS = 1_000;
+/** How late a bus that disorders hints delivers them. */
+const MAX_LATE_MS = 2_000;
 
 /** The store as one process reaches it: requests, responses and hints are late, lost, doubled and out of order. */
 export function connect(process: SimulatedProcess, options: NetworkOptions): TaskStore {
@@ -131,6 +141,12 @@ export function connect(process: SimulatedProcess, options: NetworkOptions): Tas
       });
     };
     return store.watch(filter, (hint) => {
+      if (faults.bus === 'drops') return;
+      if (faults.bus === 'disorders') {
+        const copies = 1 + random.below(3);
+        for (let i = 0; i < copies; i++) clock.setTimer(random.below(MAX_LATE_MS), () => arrive(hint));
+        return;
+      }
       if (isCutOff() || (!faults.isCalm && random.oneIn(10))) return;
       clock.setTimer(transitMs(), () => arrive(hint));
       if (!faults.isCalm && random.oneIn(20)) clock.setTimer(transitMs(), () => arrive(hint));
@@ -142,6 +158,11 @@ export function connect(process: SimulatedProcess, options: NetworkOptions): Tas
       const value: unknown = Reflect.get(target, name);
       if (typeof value !== 'function') return value;
       if (name === 'watch') return watch;
+      if (name === 'show') {
+        return (words: Parameters<TaskStore['show']>[0]) => {
+          if (!process.isDead && !isCutOff()) store.show(words);
+        };
+      }
       if (name === Symbol.asyncDispose) return () => Promise.resolve();
       return (...args: unknown[]) => ask(String(name), args);
     },

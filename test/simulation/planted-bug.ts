@@ -1,4 +1,5 @@
 import type { Change } from '../plant.ts';
+import type { BusFaults } from './network.ts';
 import type { Profile } from './simulate-seed.ts';
 
 /** A bug that the simulation must find: a change to the sources of the tasks package. */
@@ -6,6 +7,8 @@ export interface PlantedBug {
   readonly name: string;
   /** The profile that must find it. */
   readonly profile: Profile;
+  /** The bus that must find it. */
+  readonly bus?: BusFaults;
   readonly changes: readonly Change[];
 }
 

@@ -4,45 +4,35 @@ const one = plantOn('mixed');
 
 /** Bugs in what readers see, in a chat that is stopped, and in approvals. */
 export const plantedInMixed: readonly PlantedBug[] = [
-  {
-    name: 'a returning reader gets everything again',
-    profile: 'mixed',
-    changes: [
-      {
-        file: 'follow/reader.ts',
-        find: 'this.#position = Math.min(this.#options.after, position!);',
-        replace: 'this.#position = 0;',
-      },
-      {
-        file: 'follow/reader.ts',
-        find: 'const known = Math.max(this.#options.after, this.#position);',
-        replace: 'const known = this.#position;',
-      },
-    ],
-  },
+  one(
+    'a returning reader gets everything again',
+    'follow/reader.ts',
+    'this.#text = new LiveText(options.after);',
+    'this.#text = new LiveText({});',
+  ),
   one(
     'a late reader misses earlier events',
     'follow/reader.ts',
-    'this.#position = Math.min(this.#options.after, position!);',
-    'this.#position = position!;',
+    'this.#hasBegun = true;',
+    'this.#hasBegun = true;\n    this.#text = new LiveText({ position: record.position });',
   ),
   one(
     'the end is reported before the rest of the journal was read',
     'follow/shared-reading.ts',
-    'await this.#readOn(task.position);\n    if (isFinalStatus',
-    'if (!isFinalStatus(task.status)) await this.#readOn(task.position);\n    if (isFinalStatus',
+    'if (!isSame || isFinalStatus(record.status)) await',
+    'if (!isSame && !isFinalStatus(record.status)) await',
   ),
   one(
     'a task that is being cancelled is reported as ended',
     'follow/shared-reading.ts',
-    'if (isFinalStatus(task.status)) this.#end = task;',
-    "if (isFinalStatus(task.status) || task.status === 'cancelling') this.#end = task;",
+    'if (isFinalStatus(record.status)) this.#end = record;',
+    "if (isFinalStatus(record.status) || record.status === 'cancelling') this.#end = record;",
   ),
   one(
     'a lost page is not requested again',
     'follow/shared-reading.ts',
-    'const end = entries.at(-1)?.position ?? to ?? from;',
-    'const end = to ?? entries.at(-1)?.position ?? from;',
+    'if (this.#text.takeEntries(entries) === undefined) this.#restart();',
+    'this.#text.takeEntries(entries);\n      if (position % 3 === 0) return;',
   ),
   one(
     'an answer does not wake a parked task',

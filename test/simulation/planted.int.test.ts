@@ -32,6 +32,7 @@ const QUICK = [
   'a task waits for ever for its provider',
   'a stop waits for the provider',
   'a model sees that it was away',
+  'a worker takes only when it is notified',
 ];
 
 /** Simulated last in the same process, to show that what the bugs before left behind does not count as a finding. */

@@ -1,4 +1,5 @@
 import { type PlantedBug, plantOn } from './planted-bug.ts';
+import { plantedInBus } from './planted-bus.ts';
 import { plantedInMixed } from './planted-mixed.ts';
 import { plantedInPoison } from './planted-poison.ts';
 import { plantedInProvider } from './planted-provider.ts';
@@ -127,11 +128,11 @@ const plantedInDelivery: readonly PlantedBug[] = [
     profile: 'delivery',
     changes: [
       {
-        file: 'run/claim/domain-session.ts',
+        file: 'run/claim/worker-session.ts',
         find: "if (session.isOver) return { result: 'session-ended' };\n",
         replace: '',
       },
-      { file: 'run/claim/domain-session.ts', find: 'isStarted = !session.isOver;', replace: 'isStarted = true;' },
+      { file: 'run/claim/worker-session.ts', find: 'isStarted = !session.isOver;', replace: 'isStarted = true;' },
       {
         file: 'run/claim/session.ts',
         find: 'if (session !== this.id) {\n      holder.onLeaseLost',
@@ -154,8 +155,8 @@ const plantedInDelivery: readonly PlantedBug[] = [
   one(
     'the journal is written although the claim is known to be lost',
     'run/journal/journal.ts',
-    'if (this.#lost !== undefined) return undefined;\n        const batch',
-    'const batch',
+    'if (this.#lost !== undefined) return undefined;\n        const texts',
+    'const texts',
   ),
   one(
     "a worker's last write is not flushed",
@@ -171,7 +172,7 @@ const plantedInDelivery: readonly PlantedBug[] = [
   ),
   one(
     'a session is reused after its end',
-    'run/claim/domain-session.ts',
+    'run/claim/worker-session.ts',
     'new Session(this.#newId(),',
     'new Session(this.#current?.id ?? this.#newId(),',
   ),
@@ -220,7 +221,7 @@ const plantedInDelivery: readonly PlantedBug[] = [
   ),
   one(
     'the lease of a repeated take counts from its repeat',
-    'run/claim/domain-session.ts',
+    'run/claim/worker-session.ts',
     'this.#startLease(session, asked));\n    } finally',
     'this.#startLease(session, session.lease.now()));\n    } finally',
   ),
@@ -262,4 +263,5 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...plantedInUpgrade,
   ...plantedInPoison,
   ...plantedInProvider,
+  ...plantedInBus,
 ];

@@ -1,36 +1,22 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createProcessBus } from '../../packages/tasks/src/bus/process-bus.ts';
 import { type Change, plant } from '../plant.ts';
 import { nextFormat } from '../upgrade/next-release.ts';
 
 const CACHE = join(import.meta.dirname, '../../.cache');
-const NOTIFIER = 'stores/sqlite/notifier.ts';
 
-/** The operating system reports changes to a file at any time; here listeners are notified immediately. */
-class Bell {
-  readonly #listeners = new Map<string, Set<() => void>>();
-
-  watch(path: string, listener: () => void): { close(): void; on(): void } {
-    const listeners = this.#listeners.get(path) ?? new Set();
-    this.#listeners.set(path, listeners.add(listener));
-    return { close: () => void listeners.delete(listener), on: () => {} };
-  }
-
-  ring(path: string): void {
-    for (const listener of this.#listeners.get(path) ?? []) queueMicrotask(listener);
-  }
-}
-
+/** Messages between simulated processes neither take real time nor wait for it: their order must depend on the seed alone. */
 const IN_PROCESS: readonly Change[] = [
   {
-    file: NOTIFIER,
-    find: 'watch(this.#path, { persistent: false }, onRing)',
-    replace: 'globalThis.bell.watch(this.#path, onRing)',
+    file: 'stores/sqlite.ts',
+    find: 'new FileBus(file, pollIntervalMs)',
+    replace: 'globalThis.createBus()',
   },
   {
-    file: NOTIFIER,
-    find: "writeSync(this.#file, isTooLong ? '\\n' : note, 0);",
-    replace: "writeSync(this.#file, isTooLong ? '\\n' : note, 0);\n    globalThis.bell.ring(this.#path);",
+    file: 'stores/notify/outbox.ts',
+    find: 'if (!isLast) this.#pulse =',
+    replace: 'if (false) this.#pulse =',
   },
 ];
 
@@ -41,7 +27,7 @@ export interface ReleaseFolders extends Disposable {
 }
 
 export async function copyReleases(folder: string): Promise<ReleaseFolders> {
-  Reflect.set(globalThis, 'bell', new Bell());
+  Reflect.set(globalThis, 'createBus', createProcessBus);
   mkdirSync(CACHE, { recursive: true });
   // Inside the project, so that the copies find the other packages.
   const home = mkdtempSync(join(CACHE, 'releases-'));

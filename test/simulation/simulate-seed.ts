@@ -6,7 +6,7 @@ import { Digest } from './digest.ts';
 import { SimulatedHistory } from './history.ts';
 import { untilQuiet } from './idle.ts';
 import { Mixed } from './mixed.ts';
-import { type Commit, connect, type Faults } from './network.ts';
+import { type BusFaults, type Commit, connect, type Faults } from './network.ts';
 import { judgePoison, Poison } from './poison.ts';
 import { SimulatedProcess } from './process.ts';
 import { Provider } from './provider.ts';
@@ -31,6 +31,8 @@ interface Parts {
   /** For the profile `upgrade`. */
   readonly releases?: Releases | undefined;
   readonly profile: Profile;
+  /** Defaults to `some`. */
+  readonly bus?: BusFaults | undefined;
   readonly trace?: boolean;
 }
 
@@ -121,6 +123,7 @@ class Simulation implements AsyncDisposable {
       isCalm: false,
       slowOneIn: this.#random.pick([8, 60, 60]),
       lostOneIn: this.#random.pick([15, 80, 80]),
+      bus: parts.bus ?? 'some',
     };
     this.#isQuiet = (parts.profile === 'poison' || parts.profile === 'provider') && this.#random.oneIn(2);
     if (parts.profile === 'provider') this.#provider = new Provider(this.#random);
@@ -282,6 +285,7 @@ class Simulation implements AsyncDisposable {
       pollIntervalMs: this.#random.pick(POLLS_MS),
       hooks: {
         'task-start': (event) => this.#checks.reported(process, event),
+        'task-left': (event) => this.#checks.reported(process, event),
         'task-end': (event) => {
           this.#checks.reported(process, event);
           this.#history.reported(event.id, event.status);
@@ -440,7 +444,7 @@ class Simulation implements AsyncDisposable {
 
 /** The parts that must be the same each time: the request, when it was made, by which attempt, and its result. */
 function summarizeCommit({ name, args, answer, error }: Commit, now: number): string {
-  const { id = '', epoch = 0 } = args[0] as { id?: string; epoch?: number };
+  const { id = '', epoch = 0 } = (args[0] ?? {}) as { id?: string; epoch?: number };
   const { result = '', tasks = [], status = '' } = (answer ?? {}) as Record<string, never>;
   const { code = '' } = (error ?? {}) as { code?: string };
   return `${now} ${name} ${id} ${epoch} ${result} ${(tasks as readonly unknown[]).length} ${status} ${code}`;

@@ -3,6 +3,7 @@ import { pathToFileURL } from 'node:url';
 import * as core from '@whoa/core';
 import * as testing from '@whoa/core/testing';
 import { Digest } from './digest.ts';
+import type { BusFaults } from './network.ts';
 import { copyReleases } from './releases.ts';
 import { type Profile, type SeedReport, simulateSeed } from './simulate-seed.ts';
 import type { BrokenSeed, Simulated } from './simulated.ts';
@@ -15,13 +16,22 @@ export interface SeedsOptions {
   /** The folder with the sources of the tasks package. */
   readonly folder: string;
   readonly profile: Profile;
+  readonly bus?: BusFaults | undefined;
   /** Stop at the first violation. */
   readonly first: boolean;
   readonly trace: boolean;
 }
 
 /** Simulates seeds one at a time, in this process. */
-export async function simulateSeeds({ from, seeds, folder, profile, first, trace }: SeedsOptions): Promise<Simulated> {
+export async function simulateSeeds({
+  from,
+  seeds,
+  folder,
+  profile,
+  bus,
+  first,
+  trace,
+}: SeedsOptions): Promise<Simulated> {
   // Faults are errors whose stacks nothing here reads, and recording stacks takes longer than the faults.
   if (!trace) Error.stackTraceLimit = 0;
   using folders = profile === 'upgrade' ? await copyReleases(folder) : undefined;
@@ -39,7 +49,7 @@ export async function simulateSeeds({ from, seeds, folder, profile, first, trace
     crashes.defer(() => process.off(event, onCrash));
   }
   for (let seed = from; seed < from + seeds; seed++) {
-    const parts = { core, testing, tasks, releases, profile, trace };
+    const parts = { core, testing, tasks, releases, profile, bus, trace };
     const { violations, digest: history, tasks: count } = await simulateSeed(seed, parts).catch(toBrokenSeed);
     const crashReports = crashed.map((error) => `P2 a worker crashed: ${String(error)}`);
     crashed = [];

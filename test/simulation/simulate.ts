@@ -1,12 +1,13 @@
 // Simulates the task engine: the real store operations, runner and agents, on a virtual clock, with a network and
 // processes that
 // fail. One seed is one simulated run.
-//   npm run simulate -- --seeds N [--from M] [--profile NAME] [--processes P] [--tasks FOLDER] [--log]
+//   npm run simulate -- --seeds N [--from M] [--profile NAME] [--bus FAULTS] [--processes P] [--tasks FOLDER] [--log]
 // `--tasks` names a folder with the sources of another tasks package, for example one with a planted bug.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { addToCampaignLog } from '../campaigns/campaign-log.ts';
-import { type Profile, profiles } from './simulate-seed.ts';
+import { BUS_FAULTS } from './network.ts';
+import { profiles } from './simulate-seed.ts';
 import { simulateSeeds } from './simulate-seeds.ts';
 import { simulateInProcesses } from './simulated.ts';
 
@@ -16,6 +17,8 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     processes: { type: 'string' },
     profile: { type: 'string', default: 'mixed' },
+    /** What happens to hints: some, drops, disorders. */
+    bus: { type: 'string', default: 'some' },
     tasks: { type: 'string', default: join(import.meta.dirname, '../../packages/tasks/src') },
     json: { type: 'boolean', default: false },
     /** Stop at the first violation. */
@@ -28,26 +31,27 @@ const { values } = parseArgs({
 
 const range = { from: Number(values.from), seeds: Number(values.seeds) };
 const { tasks: folder, first, trace } = values;
-const profile = toProfile(values.profile);
+const profile = pick('profile', profiles, values.profile);
+const bus = pick('bus', BUS_FAULTS, values.bus);
 const report =
   values.processes === undefined
-    ? await simulateSeeds({ ...range, folder, profile, first, trace })
+    ? await simulateSeeds({ ...range, folder, profile, bus, first, trace })
     : await simulateInProcesses(range, {
         processes: Number(values.processes),
-        args: ['--profile', profile, '--tasks', folder],
+        args: ['--profile', profile, '--bus', bus, '--tasks', folder],
       });
 const { broken, ...counts } = report;
 if (values.json) console.log(JSON.stringify(report));
 else {
   for (const { seed, violations } of broken) {
     console.log(`seed ${seed}: ${violations.join('; ')}`);
-    console.log(`  replay: npm run simulate -- --seeds 1 --from ${seed} --profile ${profile} --trace`);
+    console.log(`  replay: npm run simulate -- --seeds 1 --from ${seed} --profile ${profile} --bus ${bus} --trace`);
   }
   console.log(JSON.stringify({ ...counts, broken: broken.length }));
 }
 if (values.log) {
   await addToCampaignLog({
-    campaign: profile === 'delivery' ? 'simulate' : `simulate-${profile}`,
+    campaign: ['simulate', profile !== 'delivery' && profile, bus !== 'some' && `bus-${bus}`].filter(Boolean).join('-'),
     store: profile === 'upgrade' ? 'SQLite' : 'memory',
     seeds: [range.from, range.from + range.seeds - 1],
     count: report.seeds,
@@ -57,8 +61,8 @@ if (values.log) {
 }
 process.exitCode = broken.length === 0 ? 0 : 1;
 
-function toProfile(name: string): Profile {
-  const profile = profiles.find((one) => one === name);
-  if (profile === undefined) throw new TypeError(`--profile: expected one of ${profiles.join(', ')}, got '${name}'`);
-  return profile;
+function pick<Name extends string>(option: string, names: readonly Name[], given: string): Name {
+  const found = names.find((one) => one === given);
+  if (found === undefined) throw new TypeError(`--${option}: expected one of ${names.join(', ')}, got '${given}'`);
+  return found;
 }

@@ -26,27 +26,41 @@ const RARE = [
   { profile: 'mixed', seed: 80_078_394 },
 ] as const;
 
+/** `npm run long -- buses` simulates many. */
+const LOSSY = [
+  { profile: 'delivery', bus: 'drops', seeds: 30 },
+  { profile: 'mixed', bus: 'disorders', seeds: 30 },
+] as const;
+
 /** How many seeds of a profile are simulated twice, and again from the second seed. */
 const REPEATED = 10;
 
 let many: Simulated[];
 let rare: Simulated[];
+let lossy: Simulated[];
 let repeated: Simulated[];
 // All in one process, because most of them take less time than starting one.
 beforeAll(async () => {
   const results = await simulateMany([
     ...PROFILES.map((job) => ({ ...job, from: 1 })),
     ...RARE.map(({ profile, seed }) => ({ profile, from: seed, seeds: 1 })),
+    ...LOSSY.map((job) => ({ ...job, from: 1 })),
     ...PROFILES.flatMap(({ profile }) => [1, 1, 2].map((from) => ({ profile, from, seeds: REPEATED }))),
   ]);
   many = results.splice(0, PROFILES.length);
   rare = results.splice(0, RARE.length);
+  lossy = results.splice(0, LOSSY.length);
   repeated = results;
 }, 300_000);
 
 test.for(PROFILES.map((one, i) => ({ ...one, i })))(
   '$seeds simulated runs keep every promise under faults: $profile',
   ({ seeds, i }) => expect(many[i]).toMatchObject({ broken: [], seeds }),
+);
+
+test.for(LOSSY.map((one, i) => ({ ...one, i })))(
+  '$seeds simulated runs keep every promise with a bus that $bus hints: $profile',
+  ({ seeds, i }) => expect(lossy[i]).toMatchObject({ broken: [], seeds }),
 );
 
 test.for(RARE.map((one, i) => ({ ...one, i })))('seed $seed of the profile $profile keeps every promise', ({ i }) =>

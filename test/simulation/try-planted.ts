@@ -14,11 +14,11 @@ export async function tryPlanted(bugs: readonly PlantedBug[], seeds: number): Pr
   try {
     await writeFile(join(home, 'package.json'), '{ "type": "module" }');
     const jobs = await Promise.all(
-      bugs.map(async ({ changes, profile }, i) => {
+      bugs.map(async ({ changes, profile, bus }, i) => {
         const folder = join(home, `${i}`);
         await cp(join(root, 'packages/tasks/src'), folder, { recursive: true });
         await plant(changes, folder);
-        return { from: 1, seeds, profile, folder, first: true };
+        return { from: 1, seeds, profile, bus, folder, first: true };
       }),
     );
     return await simulateMany(jobs);

@@ -26,7 +26,7 @@ interface UpgradeOptions {
   readonly rules: object;
 }
 
-const NEXT_FORMAT = 2;
+const NEXT_FORMAT = 3;
 
 /** A store that two releases share, and a user who migrates it at any time. */
 export class Upgrade implements AsyncDisposable {

@@ -9,6 +9,8 @@ export function alterStore(store: TaskStore, around: Around): TaskStore {
     get(target, name) {
       const value: unknown = Reflect.get(target, name);
       if (typeof value !== 'function') return value;
+      // It returns nothing, and may lose what it is given.
+      if (name === 'show') return value.bind(target) as unknown;
       return (...args: unknown[]): unknown =>
         around(String(name), () => Reflect.apply(value, target, args) as Promise<unknown>, args);
     },

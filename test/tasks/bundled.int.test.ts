@@ -4,12 +4,12 @@ import { buildSync } from 'esbuild';
 import { expect, test } from 'vitest';
 import { findUnbuilt } from '../../scripts/stale-build.ts';
 import { ROOT } from '../docs/pages.ts';
-import { borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
 import { createWorkspace } from '../workspace.ts';
 
 const PROGRAM = `
-import { createRedisStore } from '@whoa/tasks/internal';
-const store = createRedisStore({ url: process.argv[2] });
+import { createPostgresStore } from '@whoa/tasks/internal';
+const store = createPostgresStore({ url: process.argv[2] });
 const { result, task } = await store.create({ tenant: 'acme', agent: 'writer', input: 'hello' });
 const found = await store.get({ tenant: 'acme', id: task.id });
 console.log(result, found.status);
@@ -20,7 +20,7 @@ await store[Symbol.asyncDispose]();
 const isBuilt = process.env['CI'] !== undefined || findUnbuilt(ROOT) === undefined;
 
 test.runIf(isBuilt)('a store works in a bundle of one file in another folder', async () => {
-  await using redis = await borrowRedis();
+  await using postgres = await borrowPostgres();
   using workspace = createWorkspace();
   buildSync({
     stdin: { contents: PROGRAM, resolveDir: ROOT },
@@ -30,10 +30,10 @@ test.runIf(isBuilt)('a store works in a bundle of one file in another folder', a
     format: 'esm',
     // Drivers that are CommonJS ask for parts of Node.
     banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
-    external: ['pg', 'fast-check'],
+    external: ['ioredis', 'pg-native', 'fast-check'],
     logLevel: 'silent',
   });
-  const { stdout, stderr } = spawnSync(process.execPath, ['app.mjs', redis.url], {
+  const { stdout, stderr } = spawnSync(process.execPath, ['app.mjs', postgres.url], {
     cwd: workspace.path,
     encoding: 'utf8',
     timeout: 60_000,

@@ -20,7 +20,7 @@ export function behindBullmq(behind: ChaosStoreKind): ChaosStoreKind {
       // It persists nothing: a restart loses every ticket.
       const server = await startRedis({ env: clock.env, appendfsync: 'none' });
       const front = await startProxy({ host: '127.0.0.1', port: server.port });
-      const { faults, network, grow, cannot } = store;
+      const { faults, network, cannot } = store;
       return {
         get location() {
           return store.location;
@@ -36,7 +36,6 @@ export function behindBullmq(behind: ChaosStoreKind): ChaosStoreKind {
           'lose the tickets': async () => void (await ask(server.port, 'FLUSHALL')),
         },
         ...(network && { network }),
-        ...(grow && { grow }),
         cannot,
         front: front.address,
         async [Symbol.asyncDispose]() {

@@ -18,8 +18,6 @@ const CANCELLERS = 2;
 /** The most tasks that may be open at a time. */
 const MAX_OPEN_RUNS = 300;
 const CREATORS = 4;
-/** Shards are added after equal parts of the campaign. */
-const GROWTHS = 4;
 /** So far a clock may be off: twenty leases. */
 const CLOCK_MS = 20_000;
 /** After the last strike everything ends within this: leases, delays after deaths, ladders. */
@@ -75,7 +73,7 @@ class Chaos implements AsyncDisposable {
   readonly log: string;
   readonly #options: ChaosOptions;
   readonly #open = new Set<string>();
-  readonly #stores: TaskStore[] = [];
+  readonly store: TaskStore;
   readonly #office: TicketOffice | undefined;
   #workers: Child[];
   readonly #cancellers: Child[];
@@ -89,14 +87,9 @@ class Chaos implements AsyncDisposable {
     this.log = options.log;
     const { front } = options.location;
     this.#office = front && openTicketOffice(front);
-    this.#openStore();
+    this.store = this.#openStore();
     this.#workers = Array.from({ length: WORKERS }, (_, position) => this.#startWorker(position));
     this.#cancellers = Array.from({ length: CANCELLERS }, () => this.#startCanceller());
-  }
-
-  /** The store that knows all shards. */
-  get store(): TaskStore {
-    return this.#stores.at(-1)!;
   }
 
   async run(): Promise<void> {
@@ -128,15 +121,15 @@ class Chaos implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#workers, ...this.#cancellers].map((child) => child[Symbol.asyncDispose]()));
     await this.#office?.[Symbol.asyncDispose]();
-    await Promise.all(this.#stores.map((store) => store[Symbol.asyncDispose]()));
+    await this.store[Symbol.asyncDispose]();
   }
 
-  #openStore(): void {
+  #openStore(): TaskStore {
     const { location, clocks } = this.#options;
     // A store in a file uses the clock of its process.
     const clock = { ...systemClock, now: () => Date.now() + clocks.workers.aheadMs };
     const store = openStore(location.location, { maxAttempts: 10_000, world: { ...systemWorld, clock } });
-    this.#stores.push(this.#office?.placeBefore(store) ?? store);
+    return this.#office?.placeBefore(store) ?? store;
   }
 
   #startWorker(position: number): Child {
@@ -167,7 +160,7 @@ class Chaos implements AsyncDisposable {
     const task: NewTask = { tenant: TENANT, agent: 'job', input: { steps, fails }, ...this.#where() };
     const policy = this.#pick(['replace', 'queue', 'queue', 'steer', 'reject'] as const);
     const nonce = randomUUID();
-    const receipt = await this.#retryWhileUnavailable((store) => store.create(task, { policy, nonce }));
+    const receipt = await retryWhileUnavailable(() => this.store.create(task, { policy, nonce }));
     if (receipt.result !== 'created') return;
     const { id } = receipt.task;
     const isConversation = receipt.task.conversation !== undefined;
@@ -201,7 +194,7 @@ class Chaos implements AsyncDisposable {
   async #pollOpen(): Promise<void> {
     while (!this.#isOver || this.#open.size > 0) {
       for (const id of this.#open) {
-        const task = await this.#retryWhileUnavailable((store) => store.get({ tenant: TENANT, id }));
+        const task = await retryWhileUnavailable(() => this.store.get({ tenant: TENANT, id }));
         if (task !== undefined && task.endedAt === undefined) continue;
         this.#open.delete(id);
         if (task === undefined) this.violations.push(`${id}: it is gone`);
@@ -223,12 +216,10 @@ class Chaos implements AsyncDisposable {
       ...(links.length > 0 && { 'cut a worker off past its lease': () => this.#cutOff() }),
       ...location.faults,
     };
-    for (let grown = 1; !this.#isOver; ) {
-      const isTimeToGrow = this.runs.size > (this.#options.runs * grown) / GROWTHS;
-      if (isTimeToGrow) grown++;
-      const name = isTimeToGrow && location.grow?.() ? 'grow the shards' : this.#pick(Object.keys(strikes));
+    while (!this.#isOver) {
+      const name = this.#pick(Object.keys(strikes));
       this.strikes[name] = (this.strikes[name] ?? 0) + 1;
-      await (strikes[name] ?? (() => this.#moveAll()))();
+      await strikes[name]!();
       await wait(200 + this.#below(600));
     }
   }
@@ -236,18 +227,6 @@ class Chaos implements AsyncDisposable {
   #step(clock: SteppedClock): Promise<void> {
     clock.setAhead(this.#below(2 * CLOCK_MS) - CLOCK_MS);
     return Promise.resolve();
-  }
-
-  /** Tells the cancellers about the current shards, and replaces the workers one at a time. */
-  async #moveAll(): Promise<void> {
-    this.#openStore();
-    for (const { process } of this.#cancellers) process.send({ location: this.#options.location.location });
-    for (let victim = 0; victim < WORKERS; victim++) await this.#endWorker(victim, 'SIGTERM');
-  }
-
-  /** Retries with the newest store, which knows every shard. */
-  #retryWhileUnavailable<T>(ask: (store: TaskStore) => Promise<T>): Promise<T> {
-    return retryWhileUnavailable(() => ask(this.store), { isGrowing: true });
   }
 
   async #endWorker(victim: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {

@@ -1,10 +1,9 @@
 // Many readers of few tasks through one store object, while another one writes: on every store that is shared.
 import { type FollowEvent, followTask, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
 import { describe, expect, test } from 'vitest';
-import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
 import { startProxy } from '../servers/proxy.ts';
 import { query } from '../servers/query.ts';
-import { ask } from '../servers/redis.ts';
 import { temporaryFolder } from './child.ts';
 import { type HeldTask, running } from './held-task.ts';
 import { openStore } from './open-store.ts';
@@ -25,7 +24,6 @@ interface SharedStore extends AsyncDisposable {
 
 const kinds: Readonly<Record<string, () => Promise<SharedStore>>> = {
   SQLite: openSqlite,
-  Redis: openRedis,
   Postgres: openPostgres,
 };
 
@@ -102,24 +100,6 @@ function openSqlite(): Promise<SharedStore> {
   });
 }
 
-async function openRedis(): Promise<SharedStore> {
-  const server = await borrowRedis();
-  const proxy = await startProxy({ host: '127.0.0.1', port: server.port });
-  const toLocation = (port: number): string =>
-    JSON.stringify({ backend: 'redis', url: `redis://127.0.0.1:${port}` } satisfies TaskStoreConfig);
-  return {
-    location: toLocation(server.port),
-    readers: toLocation(proxy.port),
-    cut: () => proxy.cut(),
-    left: async () =>
-      (await ask(server.port, 'PUBSUB', 'SHARDCHANNELS')).split('\n').filter((line) => line.includes('changes:')),
-    async [Symbol.asyncDispose]() {
-      await proxy[Symbol.asyncDispose]();
-      await server[Symbol.asyncDispose]();
-    },
-  };
-}
-
 async function openPostgres(): Promise<SharedStore> {
   const server = await borrowPostgres();
   const { hostname, port } = new URL(server.url);
@@ -129,7 +109,7 @@ async function openPostgres(): Promise<SharedStore> {
     location: toLocation(server.url),
     readers: toLocation(server.url.replace(/:\d+\//, `:${proxy.port}/`)),
     cut: () => proxy.cut(),
-    left: () => query(server.url, "SELECT name FROM whoa.watchers WHERE name LIKE 'i:%'"),
+    left: () => query(server.url, "SELECT name FROM whoa.interests WHERE name LIKE 'i:%'"),
     async [Symbol.asyncDispose]() {
       await proxy[Symbol.asyncDispose]();
       await server[Symbol.asyncDispose]();

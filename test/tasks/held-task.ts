@@ -13,7 +13,7 @@ export async function create(store: TaskStore, rest: Partial<NewTask> = {}): Pro
 }
 
 /** Claims a task for a separate session. */
-export async function claim(store: TaskStore, id: string, worker = 'w'): Promise<ClaimRef> {
+async function claim(store: TaskStore, id: string, worker = 'w'): Promise<ClaimRef> {
   const request = { session: randomUUID(), claim: randomUUID(), worker, leaseMs: LEASE_MS };
   const answer = await store.claim(id, request);
   if (answer.result !== 'claimed') throw new Error(`not claimed: ${answer.result}`);

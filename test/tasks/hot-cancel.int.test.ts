@@ -1,7 +1,7 @@
 import { createMemoryStore, type TaskStore } from '@whoa/tasks';
-import { createPostgresStore, createRedisStore, createSqliteStore } from '@whoa/tasks/internal';
+import { createPostgresStore, createSqliteStore } from '@whoa/tasks/internal';
 import { afterEach, expect, test } from 'vitest';
-import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
 import { temporaryFolder } from './child.ts';
 import { running } from './held-task.ts';
 
@@ -41,16 +41,6 @@ const CASES: readonly Case[] = [
     open() {
       const { file } = stack.use(temporaryFolder());
       return Promise.resolve([stack.use(createSqliteStore({ file })), stack.use(createSqliteStore({ file }))]);
-    },
-  },
-  {
-    name: 'Redis',
-    cancels: 40,
-    isServer: true,
-    async open() {
-      const { url } = stack.use(await borrowRedis());
-      const open = (): TaskStore => stack.use(createRedisStore({ url, timeoutMs: BUSY_MS }));
-      return [open(), open()];
     },
   },
   {

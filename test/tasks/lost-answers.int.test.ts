@@ -1,10 +1,10 @@
 import { createAgent } from '@whoa/core';
 import { reply } from '@whoa/core/model';
 import { createStoreConversations, type TaskRecord, type TaskStore, UnknownOutcomeError } from '@whoa/tasks';
-import { createPostgresStore, createRedisStore } from '@whoa/tasks/internal';
+import { createPostgresStore } from '@whoa/tasks/internal';
 import type { ClaimRef } from '@whoa/tasks/store';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
 import { type Proxy as LossyNetwork, startProxy } from '../servers/proxy.ts';
 
 const TENANT = 'acme';
@@ -19,20 +19,6 @@ interface Servers extends AsyncDisposable {
 }
 
 let storeKinds = 0;
-
-async function startRedisServers(): Promise<Servers> {
-  const server = await borrowRedis();
-  return {
-    async open() {
-      const prefix = `lost-${storeKinds++}`;
-      const proxy = await startProxy({ host: '127.0.0.1', port: server.port });
-      const direct = createRedisStore({ url: server.url, prefix });
-      const store = createRedisStore({ url: `redis://127.0.0.1:${proxy.port}`, prefix });
-      return { store, direct, proxy, [Symbol.asyncDispose]: () => disposeAll([store, direct, proxy]) };
-    },
-    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
-  };
-}
 
 async function startPostgresServers(): Promise<Servers> {
   const server = await borrowPostgres();
@@ -76,14 +62,14 @@ async function lose(proxy: LossyNetwork, ask: () => Promise<unknown>): Promise<U
 async function runTask(store: TaskStore): Promise<void> {
   const { ref, by } = await running(store);
   const { id, session } = by;
-  await store.heartbeat({ domain: 0, session, count: 1 });
+  await store.heartbeat({ session, count: 1 });
   await store.send(ref, STEER);
   await store.append(by, { after: 0, events: [] });
   await store.release(by);
   const again = await claimOne(store, id);
   await store.cancel(ref);
   await store.finish(again, { status: 'cancelled' });
-  await store.take({ ...REQUEST, domain: 0, session: 'take', claim: 'take', takeNumber: 1, agents: ['a'], limit: 1 });
+  await store.take({ ...REQUEST, session: 'take', claim: 'take', takeNumber: 1, agents: ['a'], limit: 1 });
 }
 
 const REQUEST = { worker: 'w', leaseMs: LEASE_MS };
@@ -106,13 +92,10 @@ async function running(
   return { id, ref: { tenant: TENANT, id }, by: await claimOne(store, id) };
 }
 
-describe.each([
-  ['Redis', startRedisServers],
-  ['Postgres', startPostgresServers],
-] as const)('an answer of %s that is lost after the deed', (_name, start) => {
+describe('an answer of Postgres that is lost after the deed', () => {
   let servers: Servers;
   beforeAll(async () => {
-    servers = await start();
+    servers = await startPostgresServers();
     await using location = await servers.open();
     await runTask(location.direct);
   });
@@ -194,9 +177,9 @@ describe.each([
     await using location = await servers.open();
     const { store, direct, proxy } = location;
     for (let i = 0; i < 3; i++) await store.create(WANTED);
-    const request = { ...REQUEST, domain: 0, session: 'one', claim: 'one', agents: [WANTED.agent], limit: 2 };
+    const request = { ...REQUEST, session: 'one', claim: 'one', agents: [WANTED.agent], limit: 2 };
     await lose(proxy, () => store.take({ ...request, takeNumber: 1 }));
-    const held = await direct.held({ domain: 0, session: 'one' });
+    const held = await direct.held({ session: 'one' });
     expect(held).toHaveLength(2);
     const again = await store.take({ ...request, takeNumber: 1 });
     expect(again).toMatchObject({ result: 'taken', isRepeat: true });
@@ -210,7 +193,7 @@ describe.each([
     const { store, proxy } = location;
     const { ref, by } = await running(store);
     await store.cancel(ref, { by: 'ann' });
-    const ask = () => store.heartbeat({ domain: 0, session: by.session, count: 1 });
+    const ask = () => store.heartbeat({ session: by.session, count: 1 });
     await lose(proxy, ask);
     expect(await ask()).toMatchObject({ result: 'alive', orders: [{ stop: { reason: { by: 'ann' } } }] });
   });

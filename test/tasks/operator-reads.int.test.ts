@@ -1,16 +1,13 @@
 import { createVirtualWorld } from '@whoa/core/testing';
 import { createPrometheusMetrics, createTelemetry } from '@whoa/server/telemetry';
 import { createTaskStore, readFleetLoad, type TaskStore } from '@whoa/tasks';
-import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { startPostgres } from '../servers/postgres.ts';
 import { query } from '../servers/query.ts';
-import { startRedis } from '../servers/redis.ts';
 import { readValue } from '../telemetry/read-value.ts';
 import { alterStore } from './altered-store.ts';
 
 const TENANTS = 5_000;
-const MAX_SCRIPT_MS = 5;
 const MAX_STATEMENT_MS = 50;
 
 async function fill(store: TaskStore): Promise<void> {
@@ -55,29 +52,6 @@ async function expectOneReading(open: () => TaskStore): Promise<void> {
   expect(shown).toEqual([1_000, 1_000]);
   expect(reads).toEqual([20, 0]);
 }
-
-test('5,000 tenants that wait keep no script of Redis long, and one server reads them for all', async () => {
-  await using server = await startRedis({
-    appendfsync: 'none',
-    config: [
-      ['slowlog-log-slower-than', '0'],
-      ['slowlog-max-len', '1000'],
-    ],
-  });
-  const open = (): TaskStore => createTaskStore(server.url);
-  await using store = open();
-  const redis = new Redis(server.url);
-  await fill(store);
-  await expectShort(async () => {
-    await redis.slowlog('RESET');
-    await readAll(store);
-    const entries = (await redis.slowlog('GET', 1_000)) as [number, number, microseconds: number][];
-    expect(entries.length).toBeGreaterThan(TENANTS / 100);
-    return Math.max(...entries.map(([, , micros]) => micros)) / 1_000;
-  }, MAX_SCRIPT_MS);
-  redis.disconnect();
-  await expectOneReading(open);
-});
 
 test('5,000 tenants that wait keep no statement of Postgres long, and one server reads them for all', async () => {
   await using server = await startPostgres({ settings: { shared_preload_libraries: 'pg_stat_statements' } });

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { createRunner, createTaskStore, type TaskSummary } from '@whoa/tasks';
-import { startRedis } from '../servers/redis.ts';
+import { startPostgres } from '../servers/postgres.ts';
 
 export interface OutageReport {
   readonly outages: number;
@@ -13,10 +13,10 @@ const TASKS = 20;
 const LEASE_MS = 1_000;
 const OUTAGE_MS = 3_500;
 
-/** Stops a Redis server repeatedly for longer than a lease, while a worker is alive and its tasks wait. */
+/** Stops a Postgres server repeatedly for longer than a lease, while a worker is alive and its tasks wait. */
 export async function runOutageCampaign({ outages }: { readonly outages: number }): Promise<OutageReport> {
-  await using server = await startRedis();
-  await using store = createTaskStore({ backend: 'redis', url: server.url });
+  await using server = await startPostgres();
+  await using store = createTaskStore(server.url);
   await using runner = createRunner({
     store,
     leaseMs: LEASE_MS,
@@ -43,11 +43,11 @@ export async function runOutageCampaign({ outages }: { readonly outages: number 
   await waitUntilBack();
   const seen: Record<string, number>[] = [];
   for (let i = 0; i < outages; i++) {
-    server.process.kill('SIGSTOP');
+    await server.pause();
     try {
       await wait(OUTAGE_MS);
     } finally {
-      server.process.kill('SIGCONT');
+      await server.resume();
     }
     const counts: Record<string, number> = {};
     for (const { status, attempts, crashes } of await waitUntilBack()) {

@@ -16,7 +16,7 @@ interface Running {
 
 async function startTasks(store: TaskStore, count: number): Promise<readonly Running[]> {
   await Promise.all(Array.from({ length: count }, () => store.create({ tenant: 'acme', agent: 'a', input: 'x' })));
-  const request = { domain: 0, session: 's', worker: 'w', leaseMs: LEASE_MS, claim: 'c', takeNumber: 1, agents: ['a'] };
+  const request = { session: 's', worker: 'w', leaseMs: LEASE_MS, claim: 'c', takeNumber: 1, agents: ['a'] };
   const answer = await store.take({ ...request, limit: count });
   if (answer.result !== 'taken') return expect.unreachable();
   expect(answer.tasks).toHaveLength(count);

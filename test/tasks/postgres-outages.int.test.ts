@@ -183,10 +183,10 @@ test('a listener that is suspended does not keep the server from removing old no
   network.stopReading();
   const usage = async (): Promise<number> =>
     Number((await query(server.url, 'SELECT pg_notification_queue_usage() AS usage'))[0]!['usage']);
-  const [row] = await query(server.url, "SELECT channel FROM whoa.watchers WHERE name = 't:stopped'");
+  const [row] = await query(server.url, 'SELECT inbox FROM whoa.inboxes');
   const ring = (): Promise<unknown> =>
     query(server.url, 'SELECT count(pg_notify($1, n || $2)) FROM generate_series(1, 500) n', [
-      row!['channel'],
+      String(row!['inbox']).replace('postgres:', ''),
       'x'.repeat(7_000),
     ]);
   // More than fits into the buffers; then the server waits for the client, and disconnects it.

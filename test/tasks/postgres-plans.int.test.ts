@@ -29,20 +29,20 @@ async function operate(store: TaskStore, name: string): Promise<void> {
   await createTask(store, { conversation: name, debounceMs: 1 });
   await createTask(store, { key: name, notBefore: 1 });
   const session = `taker ${name}`;
-  const request = { domain: 0, session, worker: 'w2', leaseMs: LEASE_MS, claim: name, takeNumber: 1 };
+  const request = { session, worker: 'w2', leaseMs: LEASE_MS, claim: name, takeNumber: 1 };
   for (let i = 0; i < 3; i++) await store.take({ ...request, agents: ['a', 'b'], limit: 5 });
   await store.append(by, { after: 0, events: ['x'], done: [1] });
   await store.append(by, { after: 1, events: ['y'] });
   await store.send(ref, { type: 'steer', message: 'x' });
   await store.cancel(ref);
-  await store.heartbeat({ domain: 0, session: by.session, count: 1, confirmed: [{ ...by, orderNumber: 2 }] });
-  await store.held({ domain: 0, session: by.session });
+  await store.heartbeat({ session: by.session, count: 1, confirmed: [{ ...by, orderNumber: 2 }] });
+  await store.held({ session: by.session });
   await store.sweep();
   await store.get(ref);
   await store.list({ tenant: 'acme', limit: 5 });
   await store.list({ tenant: 'acme', limit: 5, status: 'running' });
   await store.list({ tenant: 'acme', limit: 5, status: 'running', conversation: name });
-  await store.read(ref, { watchTtlMs: 1_000 });
+  await store.read(ref);
   await store.conversation({ tenant: 'acme', conversation: name });
   await store.conversations({ tenant: 'acme', limit: 5 });
   for (const target of [{ agent: 'b' }, { tenant: 'other' }]) {
@@ -54,7 +54,7 @@ async function operate(store: TaskStore, name: string): Promise<void> {
     Array.from({ length: 5 }, async () => store.finish((await createRunning(store)).by, { status: 'success' })),
   );
   await store.cancel({ tenant: 'acme', conversation: name });
-  for (const id of [ref.id, 't0-nothing']) {
+  for (const id of [ref.id, 't-nothing']) {
     await store.cancel({ tenant: 'acme', id });
     await store.cancel({ tenant: 'other', id });
     await store.send({ tenant: 'acme', id }, { type: 'steer', message: 'x' });
@@ -72,7 +72,7 @@ test('no operation reads tasks that others hold, even if its plan was made while
     const rows = await ask(
       `SELECT relname AS name, (idx_tup_fetch + seq_tup_read)::int AS read FROM pg_stat_user_tables
        WHERE schemaname = $1 AND relname <> ALL ($2)`,
-      [schema, ['layout', 'settings', 'functions', 'domain']],
+      [schema, ['layout', 'settings', 'functions', 'store_state']],
     );
     return new Map(rows.map(({ name, read }) => [name as string, read as number]));
   };
@@ -87,7 +87,7 @@ test('no operation reads tasks that others hold, even if its plan was made while
       await using other = createPostgresStore({ ...options, url: named(server.url, 'filler') });
       for (let i = 0; i < HELD / 100; i++) {
         await Promise.all(Array.from({ length: 100 }, () => createTask(other)));
-        const request = { domain: 0, session: 'others', worker: 'o', leaseMs: LEASE_MS, claim: `others ${i}` };
+        const request = { session: 'others', worker: 'o', leaseMs: LEASE_MS, claim: `others ${i}` };
         await other.take({ ...request, takeNumber: i + 1, agents: ['a'], limit: 100 });
       }
     }

@@ -1,8 +1,11 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { migrateStore, type TaskRecord, type TaskStore } from '@whoa/tasks';
 import { createPostgresStore } from '@whoa/tasks/internal';
 import type { Hint } from '@whoa/tasks/store';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { borrowRedis } from '../servers/borrow.ts';
 import { type PgBouncer, startPgBouncer } from '../servers/pgbouncer.ts';
 import { type PostgresServer, startPostgres } from '../servers/postgres.ts';
 import { query } from '../servers/query.ts';
@@ -51,17 +54,37 @@ test('through a pooler in transaction mode everything works and nothing stays on
   for (const client of clients) await client.end();
 });
 
-test('listening through a pooler in transaction mode fails with what to do', async () => {
-  await using store = createPostgresStore({ url: bouncer.url, schema: 'unheard' });
-  await expect(store.watch({ worker: 'w' }, () => {})).rejects.toMatchObject({
-    code: 'STORE_SETUP',
-    message: expect.stringMatching(/127\.0\.0\.1.*transaction mode.*listenUrl/) as string,
-  });
+test('listening through a pooler in transaction mode warns with what to do, and changes are found by polls', async () => {
+  const program = `
+    import { createPostgresStore } from '@whoa/tasks/internal';
+    import { followTask } from '@whoa/tasks';
+    process.on('warning', ({ message, detail }) => console.log(message, detail));
+    const [store, other] = [1, 2].map(() => createPostgresStore({ url: '${bouncer.url}', schema: 'unheard' }));
+    const { task } = await store.create({ tenant: 'acme', agent: 'a', input: 'x' });
+    const following = followTask(store, { tenant: 'acme', id: task.id });
+    const end = following.next();
+    await other.cancel({ tenant: 'acme', id: task.id });
+    console.log((await end).value.task.status);
+    await following.return();
+    await Promise.all([store, other].map((one) => one[Symbol.asyncDispose]()));`;
+  const args = ['--conditions=@whoa/source', '--input-type=module', '-e', program];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: import.meta.dirname });
+  expect(stdout).toMatch(/found late.*127\.0\.0\.1.*transaction mode.*listenUrl.*\ncancelled\n$/);
+});
+
+test('a store behind a pooler in transaction mode hears of changes over a Redis bus', async () => {
+  await using redis = await borrowRedis();
+  const options = { url: bouncer.url, schema: 'by_redis', bus: redis.url };
+  await using store = createPostgresStore(options);
+  await using other = createPostgresStore(options);
+  await hearsOfCreation(store, other);
 });
 
 test('a store behind a pooler receives changes through a separate listenUrl', async () => {
-  await using store = createPostgresStore({ url: bouncer.url, listenUrl: server.url, schema: 'heard' });
-  await hearsOfCreation(store);
+  const options = { url: bouncer.url, listenUrl: server.url, schema: 'heard' };
+  await using store = createPostgresStore(options);
+  await using other = createPostgresStore(options);
+  await hearsOfCreation(store, other);
 });
 
 test('a pooler in session mode can be listened to', async () => {
@@ -70,10 +93,10 @@ test('a pooler in session mode can be listened to', async () => {
   await hearsOfCreation(store);
 });
 
-async function hearsOfCreation(store: TaskStore): Promise<void> {
+async function hearsOfCreation(store: TaskStore, other = store): Promise<void> {
   const heard = Promise.withResolvers<Hint>();
   await using watching = await store.watch({ tenant: 'acme' }, heard.resolve);
-  const receipt = await store.create({ tenant: 'acme', agent: 'a', input: 'x' });
+  const receipt = await other.create({ tenant: 'acme', agent: 'a', input: 'x' });
   expect(await heard.promise).toMatchObject({ id: (receipt as { task: TaskRecord }).task.id });
   expect(watching).toBeDefined();
 }
@@ -98,5 +121,5 @@ test('a migration needs a dedicated connection', async () => {
     code: 'STORE_SETUP',
     message: expect.stringMatching(/cannot be used to listen or migrate.*listenUrl/) as string,
   });
-  expect(await migrateStore({ ...pooled, listenUrl: server.url })).toMatchObject({ format: 1 });
+  expect(await migrateStore({ ...pooled, listenUrl: server.url })).toMatchObject({ format: 2 });
 });

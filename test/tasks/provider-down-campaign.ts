@@ -1,14 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { type LoopbackProvider, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { createAgent } from '@whoa/core';
-import {
-  createRunner,
-  followTask,
-  isFinalStatus,
-  type RunnerOptions,
-  type TaskStore,
-  type TaskSummary,
-} from '@whoa/tasks';
+import { createRunner, followTask, isFinalStatus, type TaskStore, type TaskSummary } from '@whoa/tasks';
 import { loopbackModel } from '../ai-sdk/providers.ts';
 import { openStore } from './open-store.ts';
 import type { SharedStoreKind } from './shared-stores.ts';
@@ -20,7 +13,7 @@ interface CampaignOptions {
    * delayed.
    */
   readonly phaseMs: number;
-  readonly rule: Required<NonNullable<RunnerOptions['waitForProvider']>>;
+  readonly rule: Readonly<Record<'maxMs' | 'backoffMs' | 'maxBackoffMs', number>>;
 }
 
 export interface ProviderDownReport {

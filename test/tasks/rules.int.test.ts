@@ -1,18 +1,9 @@
 import { createPostgresStore } from '@whoa/tasks/internal';
-import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
-import {
-  ADMISSION_TABLE,
-  GRACEFUL,
-  LEVEL_RANKS,
-  LIMITS,
-  OVERDUE,
-  SIZES,
-} from '../../packages/tasks/src/rules/rules.ts';
-import { byStatus, isFinalStatus, STATUS_TABLE } from '../../packages/tasks/src/status.ts';
+import { ADMISSION_TABLE } from '../../packages/tasks/src/rules/rules.ts';
+import { STATUS_TABLE } from '../../packages/tasks/src/status.ts';
 import { qualify } from '../../packages/tasks/src/stores/postgres/layout.ts';
-import { RULE_FILES } from '../../packages/tasks/src/stores/redis/lua/rule-files.ts';
-import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
 import { query } from '../servers/query.ts';
 
 type Cells = Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -21,28 +12,6 @@ const toCells = (table: Cells): [string, string, string][] =>
   Object.entries(table).flatMap(([row, cells]) =>
     Object.entries(cells).map(([column, to]): [string, string, string] => [row, column, to]),
   );
-
-test('the scripts that Redis runs have every cell of the rules', async () => {
-  await using server = await borrowRedis();
-  const client = new Redis(server.port, '127.0.0.1');
-  const names = ['STATUS_AFTER', 'ADMISSION', 'LEVEL_RANKS', 'GRACEFUL', 'OVERDUE', 'LIMITS', 'SIZES', 'IS_FINAL'];
-  const fields = names.map((name) => `${name} = ${name}`).join(', ');
-  try {
-    const text = await client.eval(`${RULE_FILES['rules.lua']!}\nreturn cjson.encode({ ${fields} })`, 0);
-    const { STATUS_AFTER, ADMISSION, IS_FINAL, ...same } = JSON.parse(String(text)) as Record<string, Cells>;
-    const turned = toCells(STATUS_AFTER!).map(([action, status, to]) => [status, action, to].join(' '));
-    expect(turned.sort()).toEqual(
-      toCells(STATUS_TABLE)
-        .map((cell) => cell.join(' '))
-        .sort(),
-    );
-    expect(ADMISSION).toEqual(ADMISSION_TABLE);
-    expect(IS_FINAL).toEqual(byStatus(isFinalStatus));
-    expect(same).toEqual({ LEVEL_RANKS, GRACEFUL, OVERDUE, LIMITS, SIZES });
-  } finally {
-    client.disconnect();
-  }
-});
 
 test('the functions that Postgres runs have every cell of the rules', async () => {
   await using server = await borrowPostgres();

@@ -1,4 +1,4 @@
-import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
 import { temporaryFolder } from './child.ts';
 
 /** A place for tasks that several processes can use; `location` is for `openStore`. */
@@ -25,18 +25,6 @@ const sqlite: SharedStoreKind = {
   },
 };
 
-const redis: SharedStoreKind = {
-  name: 'Redis',
-  raceTasks: 3_000,
-  async open() {
-    const server = await borrowRedis();
-    return {
-      location: JSON.stringify({ backend: 'redis', url: server.url }),
-      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
-    };
-  },
-};
-
 const postgres: SharedStoreKind = {
   name: 'Postgres',
   raceTasks: 1_000,
@@ -50,7 +38,7 @@ const postgres: SharedStoreKind = {
 };
 
 /** Every kind of place that processes can share. */
-export const storeKinds: readonly SharedStoreKind[] = [sqlite, redis, postgres];
+export const storeKinds: readonly SharedStoreKind[] = [sqlite, postgres];
 
 /** The kind of that name, or all of them. */
 export function storeKindsNamed(name: string | undefined): readonly SharedStoreKind[] {

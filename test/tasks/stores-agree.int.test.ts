@@ -1,31 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type BorrowedServer, borrowPostgres, borrowRedis } from '../servers/borrow.ts';
+// `npm run long -- nightly` runs 2,000 histories, and checks that they reach every rare result.
+import { expect, test } from 'vitest';
+import { borrowPostgres } from '../servers/borrow.ts';
 import { runAgreement } from './stores-agree/campaign.ts';
-
-/** Results that only some paths lead to. */
-const REACHED = (
-  'duplicate rejected full stale session-ended held waiting too-late unchanged escalated reclaimed removed live requeued not-failed ' +
-  'LEASE_LOST JOURNAL_FULL JOURNAL_GAP QUESTION_REFUSED parked busy'
-).split(' ');
 
 /** Only for tests that hang: a busy machine takes minutes. */
 const TIMEOUT_MS = 900_000;
 
-let redis: BorrowedServer;
-let postgres: BorrowedServer;
-beforeAll(async () => {
-  [redis, postgres] = await Promise.all([borrowRedis(), borrowPostgres()]);
-});
-afterAll(() => Promise.all([redis[Symbol.asyncDispose](), postgres[Symbol.asyncDispose]()]));
-
 test(
-  'memory, SQLite, Redis and Postgres agree in 2,000 random histories',
+  'memory, SQLite and Postgres agree in 300 random histories',
   async () => {
-    const servers = { redis: redis.url, postgres: postgres.url };
-    const report = await runAgreement({ ...servers, histories: 2_000, seed: 1, log: console.error });
+    await using postgres = await borrowPostgres();
+    const servers = { postgres: postgres.url };
+    const report = await runAgreement({ ...servers, histories: 300, seed: 1, log: console.error });
     console.log(JSON.stringify(report));
     expect(report.failed).toEqual([]);
-    expect(Object.keys(report.results)).toEqual(expect.arrayContaining(REACHED));
   },
   TIMEOUT_MS,
 );

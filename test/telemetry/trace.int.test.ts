@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startCommand } from '../command/process.ts';
 import { createHome } from '../command/terminal.ts';
 import { ROOT } from '../docs/pages.ts';
-import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
 import { type ReceivedSpan, type Receiver, startReceiver } from './receiver.ts';
 
 const TOKEN = 'a-token-for-the-tests-of-traces';
@@ -49,12 +49,12 @@ async function readUntil(at: string, id: string, wanted: string): Promise<void> 
 }
 
 test.each([
-  ['Redis, server with an SDK', borrowRedis, {}],
-  ['Postgres, server without an SDK', borrowPostgres, { NODE_OPTIONS: '--no-warnings' }],
+  ['a server with an SDK', {}],
+  ['a server without an SDK', { NODE_OPTIONS: '--no-warnings' }],
 ] as const)(
   'the spans of a worker are part of the trace of the request, and the cancel is linked (%s)',
-  async (_name, borrow, serverEnv) => {
-    await using store = await borrow();
+  async (_name, serverEnv) => {
+    await using store = await borrowPostgres();
     const receiver = await startReceiver();
     const { server, worker, at, post } = await startFleet(store.url, serverEnv, receiver);
     const task = { agent: 'assistant', input: 'Is all well?' };
@@ -90,7 +90,7 @@ test.each([
 );
 
 test('a header that is not a trace context is ignored', async () => {
-  await using store = await borrowRedis();
+  await using store = await borrowPostgres();
   const { post } = await startFleet(store.url, {}, await startReceiver());
   for (const wrong of ['nonsense', `00-${'0'.repeat(32)}-${CREATE_SPAN}-01`, `ff-${TRACE}-${CREATE_SPAN}-01`]) {
     const created = await post('/v1/tasks', { agent: 'assistant', input: 'hello' }, wrong);

@@ -18,7 +18,7 @@ import { isGenuine } from '../../examples/verify-webhook.ts';
 import { createWebhooks } from '../../packages/server/src/observe/webhooks/webhooks.ts';
 import { startCommand } from '../command/process.ts';
 import { createHome } from '../command/terminal.ts';
-import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
 import { claimFor } from '../tasks/claimed.ts';
 import { startHookReceiver } from './hook-receiver.ts';
 
@@ -27,7 +27,6 @@ const TASK = { agent: 'assistant', input: 'hello' };
 
 const STORES: readonly [string, () => Promise<TaskStoreConfig>][] = [
   ['sqlite', () => Promise.resolve({ backend: 'sqlite', file: join(openFolder(), 'tasks.db') })],
-  ['redis', async () => ({ backend: 'redis', url: (await owned(borrowRedis())).url })],
   ['postgres', async () => ({ backend: 'postgres', url: (await owned(borrowPostgres())).url })],
 ];
 

@@ -1,11 +1,14 @@
 // What the compiler works out for people: `npm run check` compiles this file, so a type that gets worse fails it.
-import { guardAiSdkTools } from '@whoa/ai-sdk';
+import { createCallLedger, createStoppableTurn, guardAiSdkTools } from '@whoa/ai-sdk';
 import {
   type Agent,
+  type AppContext,
   CancellationToken,
   CancelledError,
   type CancelReason,
+  type createAgent,
   type createConversations,
+  type createRuntime,
   defineTool,
   guard,
   isCancelledError,
@@ -14,28 +17,56 @@ import {
   type StopReport,
   type Tool,
 } from '@whoa/core';
-import type { Approve } from '@whoa/core/approval';
+import type { Approve, createApprovals } from '@whoa/core/approval';
 import type { ToolDefinition } from '@whoa/core/embed';
 import { isFinalStatus, type StoreCancelReceipt, type TaskRecord, type TaskStatus } from '@whoa/tasks';
 import { tool } from 'ai';
 import { expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 
-declare module '@whoa/core' {
-  interface AppContext {
-    readonly declaredHere?: string;
-  }
-}
-
 test('a context has the type that the app declares, wherever it is received', () => {
   type Context = Parameters<Tool['execute']>[1]['context'];
-  expectTypeOf<NonNullable<Context>['declaredHere']>().toEqualTypeOf<string | undefined>();
+  expectTypeOf<Context>().toEqualTypeOf<AppContext | undefined>();
   expectTypeOf<Parameters<Approve>[1]['context']>().toEqualTypeOf<Context>();
   expectTypeOf<NonNullable<Parameters<Agent['run']>[1]>['context']>().toEqualTypeOf<Context>();
   type Hook = NonNullable<NonNullable<NonNullable<Parameters<Agent['run']>[1]>['hooks']>['run-end']>;
   expectTypeOf<Parameters<Hook>[1]['context']>().toEqualTypeOf<Context>();
-  expectTypeOf<{ declaredHere: 1 }>().not.toExtend<Context>();
-  expectTypeOf<{ user: string }>().toExtend<Context>();
+  interface Caller {
+    readonly user: string;
+  }
+  // An interface is enough, before and after it is declared: docs/guides/agents/context.md declares one.
+  expectTypeOf<Caller>().toExtend<Context>();
+});
+
+test('plain data is a result', () => {
+  const about = { name: 'one', description: '', inputSchema: z.object({}) };
+  defineTool({ ...about, execute: () => ({ temp: 5 }) });
+  defineTool({ ...about, execute: () => Promise.resolve([1, null, { deep: ['x'] }]) });
+  defineTool({ ...about, execute: (_, { update }) => update({ done: 0.5 }) ?? 42 });
+  // @ts-expect-error -- a response is not data
+  defineTool({ ...about, execute: () => fetch('http://localhost') });
+  // @ts-expect-error -- nor is a function
+  defineTool({ ...about, execute: () => ({ later: () => 5 }) });
+});
+
+test('a stoppable turn needs something that can stop it, and tools for its limits', () => {
+  const parts = { history: [{ role: 'user', content: 'Hello' }], calls: createCallLedger() };
+  const { signal } = new AbortController();
+  const tools = { pay: tool({ inputSchema: z.object({}), execute: () => 'paid' }) };
+  const mustFinish = { pay: { timeoutMs: 1_000 } };
+  const typed = () => {
+    using token = new CancellationToken();
+    createStoppableTurn({ ...parts, tools, token, mustFinish });
+    createStoppableTurn({ ...parts, tools, signal, token: undefined, mustFinish: undefined });
+    createStoppableTurn({ ...parts, tools: {}, token, signal });
+    // @ts-expect-error -- neither a token nor a signal
+    createStoppableTurn({ ...parts, tools });
+    // @ts-expect-error -- no such tool
+    createStoppableTurn({ ...parts, tools, token, mustFinish: { pya: { timeoutMs: 1 } } });
+    // @ts-expect-error -- no tools
+    createStoppableTurn({ ...parts, tools: {}, token, mustFinish: { pay: { timeoutMs: 1 } } });
+  };
+  expectTypeOf(typed).returns.toBeVoid();
 });
 
 test("a tool's input comes from its schema, as it is after parsing", () => {
@@ -58,12 +89,13 @@ test("a tool's input comes from its schema, as it is after parsing", () => {
   expectTypeOf(book).toEqualTypeOf<Tool<{ people: number; at: Date; note?: string | undefined }>>();
 });
 
-test('a tool returns text, content or a promise of them, and nothing else', () => {
+test('a tool returns text, content, plain data or a promise of them, and nothing else', () => {
   type Result = ReturnType<Tool['execute']>;
   expectTypeOf<string>().toExtend<Result>();
   expectTypeOf<Promise<string>>().toExtend<Result>();
   expectTypeOf<{ content: string; details: { id: number } }>().toExtend<Result>();
-  expectTypeOf<number>().not.toExtend<Result>();
+  expectTypeOf<number>().toExtend<Result>();
+  expectTypeOf<Date>().not.toExtend<Result>();
   expectTypeOf<undefined>().not.toExtend<Result>();
 });
 
@@ -153,4 +185,27 @@ test('the status of a reply determines its fields', () => {
   type Reply = Awaited<ReturnType<ReturnType<typeof createConversations>['processMessage']>>;
   expectTypeOf<'rejected'>().toExtend<Reply['status']>();
   expectTypeOf<'anything'>().not.toExtend<Reply['status']>();
+});
+
+/** The names of the optional fields that refuse an explicit `undefined`. */
+type Refusing<Options> = {
+  [Name in keyof Options]-?: object extends Pick<Options, Name>
+    ? undefined extends Required<Options>[Name]
+      ? never
+      : Name
+    : never;
+}[keyof Options];
+
+test('options of the core take `undefined` for what is left out', () => {
+  expectTypeOf<Refusing<{ a?: 1; b?: 2 | undefined; c: 3 }>>().toEqualTypeOf<'a'>();
+  expectTypeOf<Refusing<Parameters<typeof guard>[1]>>().toBeNever();
+  expectTypeOf<Refusing<Parameters<typeof createAgent>[0]>>().toBeNever();
+  expectTypeOf<Refusing<NonNullable<Parameters<Agent['run']>[1]>>>().toBeNever();
+  expectTypeOf<Refusing<Parameters<typeof createRuntime>[0]>>().toBeNever();
+  expectTypeOf<Refusing<Parameters<typeof createConversations>[0]>>().toBeNever();
+  type Message = NonNullable<Parameters<ReturnType<typeof createConversations>['processMessage']>[2]>;
+  expectTypeOf<Refusing<Message>>().toBeNever();
+  expectTypeOf<Refusing<NonNullable<Parameters<CancellationToken['cancel']>[1]>>>().toBeNever();
+  expectTypeOf<Refusing<Parameters<typeof createApprovals>[0]>>().toBeNever();
+  expectTypeOf<Refusing<Parameters<typeof guardAiSdkTools>[1]>>().toBeNever();
 });

@@ -136,7 +136,7 @@ class Upgrade implements AsyncDisposable {
     const late = this.#startWorker(thisRelease, { name: 'late-worker' });
     this.#others.push(older, late);
     // Every process of the older release gets this error: connected, idle, working, and new.
-    const told = /has format 2, and this version of Whoa uses format 1; update Whoa/;
+    const told = /has format 3, and this version of Whoa uses format 2; update Whoa/;
     const answer = await clients[0].store.list({ tenant: TENANT }).then(
       () => 'a list',
       ({ message }: Error) => message,

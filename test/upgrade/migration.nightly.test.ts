@@ -8,7 +8,6 @@ import { startCommand } from '../command/process.ts';
 import { createHome } from '../command/terminal.ts';
 import { type PostgresServer, startPostgres } from '../servers/postgres.ts';
 import { query } from '../servers/query.ts';
-import { startRedis } from '../servers/redis.ts';
 import { storeKinds } from '../tasks/shared-stores.ts';
 import { startClient } from './client.ts';
 import { readMarks } from './marks.ts';
@@ -54,18 +53,18 @@ test('the rights on the page are enough, in this release and the next', async ()
     await expect(early.tenants()).rejects.toThrow(refused);
   }
   const first = await migrate(thisRelease, owner);
-  expect(first).toEqual({ code: 0, said: expect.stringContaining('has format 1') as string });
+  expect(first).toEqual({ code: 0, said: expect.stringContaining('has format 2') as string });
   await using store = createPostgresStore({ url: app.url });
   await using watching = await store.watch({ tenant: 'acme' }, () => {});
   const receipt = await store.create({ tenant: 'acme', agent: 'a', input: 'x', conversation: 'c' });
   if (receipt.result !== 'created') return expect.unreachable();
   const { task } = receipt;
   const session = { session: 's', worker: 'w', claim: 'c', leaseMs: 60_000 };
-  const taken = await store.take({ domain: 0, takeNumber: 1, agents: ['a'], limit: 1, ...session });
+  const taken = await store.take({ takeNumber: 1, agents: ['a'], limit: 1, ...session });
   if (taken.result !== 'taken') return expect.unreachable();
   const { claim } = taken.tasks[0]!;
   await store.append(claim, { after: 0, events: [{ type: 'step' }] });
-  await store.heartbeat({ domain: 0, session: 's', count: 1 });
+  await store.heartbeat({ session: 's', count: 1 });
   expect(await store.cancel(task)).toMatchObject({ result: 'accepted' });
   expect(await store.finish(claim, { status: 'cancelled' })).toMatchObject({ status: 'cancelled' });
   expect(watching).toBeDefined();
@@ -75,7 +74,7 @@ test('the rights on the page are enough, in this release and the next', async ()
   expect(await migrate(next, owner, ['--finish'])).toMatchObject({ code: 0 });
   expect(await late.store.get(task)).toMatchObject({ status: 'cancelled' });
   expect(await late.store.create({ tenant: 'acme', agent: 'a', input: 'x' })).toMatchObject({ result: 'created' });
-  await expect(store.get(task)).rejects.toThrow(/^Postgres at .*\/agents: the schema has format 2, .* update Whoa/);
+  await expect(store.get(task)).rejects.toThrow(/^Postgres at .*\/agents: the schema has format 3, .* update Whoa/);
 });
 
 test.for(storeKinds)('two releases use a $name store of the older one, until the newer one finishes', async (kind) => {
@@ -83,20 +82,20 @@ test.for(storeKinds)('two releases use a $name store of the older one, until the
   const { location } = opened;
   await using old = await startClient(thisRelease, location);
   const { id } = await createTask(old.store);
-  expect((await migrate(next, location, ['--plan'])).said).toContain('has format 1; the newest of this version');
+  expect((await migrate(next, location, ['--plan'])).said).toContain('has format 2; the newest of this version');
   await using late = await startClient(next, location);
   const { id: other } = await createTask(late.store);
   await claim(late.store, id);
   await claim(old.store, other);
-  expect((await migrate(next, location)).said).toMatch(/has format 1;.*\nNext: 'whoa migrate --finish', once no/);
+  expect((await migrate(next, location)).said).toMatch(/has format 2;.*\nNext: 'whoa migrate --finish', once no/);
   expect(await readMarks(location, [id, other])).toEqual([null, null]);
   const { id: last } = await createTask(old.store);
-  expect((await migrate(next, location, ['--finish'])).said).toMatch(/has format 2;.*\nThere is nothing to do\.$/m);
+  expect((await migrate(next, location, ['--finish'])).said).toMatch(/has format 3;.*\nThere is nothing to do\.$/m);
   await claim(late.store, last);
   expect(await readMarks(location, [id, other, last])).toEqual([null, null, 'two']);
-  await expect(createTask(old.store)).rejects.toThrow(/has format 2, and this version of Whoa uses format 1; update/);
+  await expect(createTask(old.store)).rejects.toThrow(/has format 3, and this version of Whoa uses format 2; update/);
   const refused = await migrate(thisRelease, location, ['--plan']);
-  expect(refused).toEqual({ code: 1, said: expect.stringContaining('has format 2') as string });
+  expect(refused).toEqual({ code: 1, said: expect.stringContaining('has format 3') as string });
 });
 
 test.for(storeKinds)(
@@ -109,7 +108,7 @@ test.for(storeKinds)(
     await claim(client.store, id);
     expect(await readMarks(location, [id])).toEqual(['two']);
     const { said } = await migrate(next, location, ['--plan', '--json']);
-    expect(JSON.parse(said)).toMatchObject({ type: 'plan', format: 2, oldest: 1, newest: 2, missing: [] });
+    expect(JSON.parse(said)).toMatchObject({ type: 'plan', format: 3, oldest: 2, newest: 3, missing: [] });
   },
 );
 
@@ -153,20 +152,6 @@ test('new columns and indexes of Postgres keep no one waiting for long', async (
   expect(await store.counts({ tenant: 'acme' })).toMatchObject({ statuses: { init: 3 } });
 });
 
-test('a finish reaches every shard of Redis, including those without tasks', async () => {
-  await using redis = await startRedis();
-  const location = JSON.stringify({ backend: 'redis', url: redis.url, shards: 4 });
-  await using old = await startClient(thisRelease, location);
-  const task = await createTask(old.store);
-  await using late = await startClient(next, location);
-  expect(await migrate(next, location, ['--finish'])).toMatchObject({ code: 0 });
-  for (let i = 0; i < 20; i++) {
-    await expect(createTask(old.store)).rejects.toThrow(/format 2/);
-    await createTask(late.store);
-  }
-  expect(await late.store.get(task)).toMatchObject({ status: 'init' });
-});
-
 test('a worker that the store rejects reports it and exits with 1', async () => {
   using home = createHome({ 'script.json': '[["All is well."]]' });
   const file = home.folder.at('state/whoa/tasks.db');
@@ -174,10 +159,10 @@ test('a worker that the store rejects reports it and exits with 1', async () => 
   await worker.waitFor({ type: 'working' });
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
   const raw = new DatabaseSync(file);
-  raw.exec('PRAGMA busy_timeout = 5000; PRAGMA user_version = 2');
+  raw.exec('PRAGMA busy_timeout = 5000; PRAGMA user_version = 3');
   raw.close();
   expect(await worker.closed).toEqual([1, null]);
-  const message = `${file} has format 2, and this version of Whoa uses format 1; update Whoa`;
+  const message = `${file} has format 3, and this version of Whoa uses format 2; update Whoa`;
   expect(worker.lines.at(-1)).toEqual({ type: 'error', message, code: 'STORE_SETUP' });
 });
 

@@ -14,7 +14,7 @@ export interface Release {
 const ROOT = join(import.meta.dirname, '../..');
 
 /** The release that is being tested. */
-export const thisRelease: Release = { folder: ROOT, format: 1 };
+export const thisRelease: Release = { folder: ROOT, format: 2 };
 
 const PARTS = ['packages/tasks', 'packages/whoa', 'test/upgrade/children', 'test/tasks/open-store.ts'];
 
@@ -40,29 +40,26 @@ export async function createNextRelease(): Promise<Release & Disposable> {
     );
   }
   await plant(nextFormat, join(folder, 'packages/tasks/src'));
-  return { folder, format: 2, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
+  return { folder, format: 3, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
 const postgresTaken = '-- The worker knows already.';
 const sqliteSaved = 'else updateTask(database, task, before);';
-const redisSaved = "  save(task)\n  notify('status', task, true)";
-const redisTaken = "  redis.call('HSET', key, unpack(changes))\n";
 
-/** Tasks get a mark when they are taken, once the format is 2. Until then it writes what this release writes. */
+/** Tasks get a mark when they are taken, once the format is 3. Until then it writes what this release writes. */
 export const nextFormat: readonly Change[] = [
   {
     file: 'rules/format.ts',
-    find: 'FORMAT: number = 1;\n/** The oldest',
-    replace: 'FORMAT: number = 2;\n/** The oldest',
+    find: 'FORMAT: number = 2;\n/** The oldest',
+    replace: 'FORMAT: number = 3;\n/** The oldest',
   },
-  { file: 'stores/redis/lua/rules.lua', find: 'local FORMAT = 1\n', replace: 'local FORMAT = 2\n' },
   addingMark('postgres'),
-  { file: 'stores/postgres/sql/entry.sql', find: '1 /*FORMAT*/', replace: '2 /*FORMAT*/' },
+  { file: 'stores/postgres/sql/entry.sql', find: '2 /*FORMAT*/', replace: '3 /*FORMAT*/' },
   { file: 'stores/postgres/layout.ts', find: 'const VERSION = 1;', replace: 'const VERSION = 2;' },
   {
     file: 'stores/postgres/sql/take.sql',
     find: postgresTaken,
-    replace: `IF (SELECT l.format FROM whoa.layout l) >= 2 THEN
+    replace: `IF (SELECT l.format FROM whoa.layout l) >= 3 THEN
     UPDATE whoa.tasks t SET mark = 'two' WHERE t.id = ANY (ids);
   END IF;
   ${postgresTaken}`,
@@ -72,17 +69,7 @@ export const nextFormat: readonly Change[] = [
     file: 'stores/sqlite/tables.ts',
     find: sqliteSaved,
     replace: `${sqliteSaved}
-      if (database.format >= 2 && task.stage === 'held') database.run("UPDATE tasks SET mark = 'two' WHERE id = ?", [task.id]);`,
-  },
-  {
-    file: 'stores/redis/lua/hold.lua',
-    find: redisSaved,
-    replace: `  if format >= 2 then put(task, 'mark', 'two') end\n${redisSaved}`,
-  },
-  {
-    file: 'stores/redis/lua/hold.lua',
-    find: redisTaken,
-    replace: `${redisTaken}  if format >= 2 then redis.call('HSET', key, 'mark', 'two') end\n`,
+      if (database.format >= 3 && task.stage === 'held') database.run("UPDATE tasks SET mark = 'two' WHERE id = ?", [task.id]);`,
   },
 ];
 

@@ -16,7 +16,7 @@ afterAll(() => containment[Symbol.asyncDispose]());
 
 const storeKinds = [
   { name: 'memory', open: () => ((one) => [one, one])(createMemoryStore()) },
-  ...sharedStores(['Redis']).map((location) => ({
+  ...sharedStores(['Postgres']).map((location) => ({
     name: location.name,
     open: async () => ((where) => [openStore(where), openStore(where)])(await location.open()),
   })),

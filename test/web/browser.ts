@@ -19,15 +19,18 @@ export const HALF = WORDS.slice(0, PAUSE_AFTER).join('');
 /** The gates of the tools, by the name of a chat. */
 const gates = new Map<string, Promise<unknown>>();
 
-/** One needs approval first, one runs in the page, one must finish and waits until it is released. */
+const charge = {
+  inputSchema: z.object({ room: z.string() }),
+  execute: async ({ room }: { room: string }) => {
+    await gates.get(room);
+    return 'charged';
+  },
+};
+
+/** Two need approval first, one runs in the page, two must finish and wait until they are released. */
 const tools = {
-  charge: tool({
-    inputSchema: z.object({ room: z.string() }),
-    execute: async ({ room }) => {
-      await gates.get(room);
-      return 'charged';
-    },
-  }),
+  charge: tool(charge),
+  confirm: tool({ ...charge, needsApproval: true }),
   pay: tool({ inputSchema: z.object({}), needsApproval: true, execute: () => 'paid' }),
   locate: tool({ inputSchema: z.object({}), outputSchema: z.string() }),
 };
@@ -41,6 +44,8 @@ export interface Lab extends AsyncDisposable {
 interface ChatSiteOptions {
   readonly strict?: boolean;
   readonly naive?: boolean;
+  /** Its pages have a name of an intranet, over plain HTTP. */
+  readonly isInsecure?: boolean;
 }
 
 /** One chat in its own tabs. */
@@ -85,7 +90,7 @@ export async function openLab(): Promise<Lab> {
       store,
       authenticate: () => 'ada',
       tools,
-      mustFinish: { charge: { timeoutMs: 60_000 } },
+      mustFinish: { charge: { timeoutMs: 60_000 }, confirm: { timeoutMs: 60_000 } },
       reply: (turn) => streamText({ model, ...turn }),
     }),
   );
@@ -93,7 +98,7 @@ export async function openLab(): Promise<Lab> {
     handlers.map((handler) => listen({ fetch: (request) => serve(request, { handler, script, sites }) })),
   );
   return {
-    open(options = {}) {
+    open({ isInsecure = false, ...options } = {}) {
       const id = `room-${sites.size + 1}`;
       const site: SiteState = { requests: [], holds: new Map(), gate: Promise.withResolvers() };
       const { requests, holds, gate } = site;
@@ -111,7 +116,8 @@ export async function openLab(): Promise<Lab> {
         async page(server = 0) {
           const page = await context.newPage();
           pages.push(page);
-          return openPage(page, `${servers[server]!.url}/?${query}`);
+          const { url } = servers[server]!;
+          return openPage(page, `${isInsecure ? url.replace('127.0.0.1', 'intranet.test') : url}/?${query}`);
         },
         async elsewhere() {
           const page = await browser.newPage();
@@ -171,7 +177,7 @@ async function serve(request: Request, { handler, script, sites }: Served): Prom
 
 /** A message names its chat, and whether the model should pause. */
 function answerTo(body: string, sites: ReadonlyMap<string, SiteState>): ScriptedResponse {
-  const [, call, , room] = /ask for (pay|locate|charge)( (room-\d+))?(?!.*"role":"tool")/.exec(body) ?? [];
+  const [, call, , room] = /ask for (pay|locate|charge|confirm)( (room-\d+))?(?!.*"role":"tool")/.exec(body) ?? [];
   if (call !== undefined) return { parts: [{ call, id: `${call}-1`, input: { room } }] };
   const [, kind = 'all', id = ''] = [...body.matchAll(/say (all|half) (room-\d+)/g)].at(-1) ?? [];
   if (kind === 'all') return { parts: [{ text: WORDS }] };

@@ -85,7 +85,7 @@ const REST = ['upon ', 'a time.'];
 
 /** The scenarios of `npm run long -- web` play both kinds on both stores. */
 const SCENES = [
-  { kind: 'agent', name: 'Redis' },
+  { kind: 'agent', name: 'SQLite' },
   { kind: 'own', name: 'Postgres' },
 ] as const;
 

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { build, stop } from 'esbuild';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import type { ChatWindow } from './page.ts';
@@ -17,7 +18,7 @@ export interface ChatPage {
 interface BundleOptions {
   /** The file of the page. */
   readonly page?: string;
-  readonly mode?: 'development' | 'production';
+  readonly mode?: 'development' | 'production' | undefined;
   /** It uses the packages that are installed there, and not our sources. */
   readonly isInstalled?: boolean;
 }
@@ -53,6 +54,8 @@ export function launchBrowser(): Promise<Browser> {
       '--disable-gpu',
       '--disable-background-networking',
       '--disable-sync',
+      // A page with this name over plain HTTP is not secure.
+      '--host-resolver-rules=MAP intranet.test 127.0.0.1',
       // A process for each page would take longer to start than the page.
       '--renderer-process-limit=1',
     ],
@@ -66,10 +69,26 @@ export async function openContext(browser: Browser): Promise<BrowserContext> {
   return context;
 }
 
+/** How long a page may take to be there, if it is loaded again otherwise. */
+const LOAD_MS = 20_000;
+const LOAD_AGAIN_MS = 1_000;
+
+/** Loads a page until it shows a chat, as people do while the server is away. */
+export async function loadAgain(page: Page, url: string, tries: number): Promise<void> {
+  for (let left = tries; ; left--)
+    try {
+      // A page that could not be loaded has no way to be loaded again.
+      await (page.url() === url ? page.reload() : page.goto(url));
+      return void (await page.waitForSelector('#status', left > 1 ? { timeout: LOAD_MS } : {}));
+    } catch (error) {
+      if (left <= 1) throw error;
+      await wait(LOAD_AGAIN_MS);
+    }
+}
+
 /** Opens a chat and waits until it is there. */
-export async function openPage(page: Page, url: string): Promise<ChatPage> {
-  await page.goto(url);
-  await page.waitForSelector('#status');
+export async function openPage(page: Page, url: string, tries = 1): Promise<ChatPage> {
+  await loadAgain(page, url, tries);
   const evaluate: ChatPage['evaluate'] = (work) => page.evaluate(`(${work.toString()})(window)`);
   const chat: ChatPage = {
     page,

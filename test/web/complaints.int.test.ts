@@ -1,4 +1,4 @@
-// What people complain of elsewhere, tried against our chat: two instances over one Redis, the real AI SDK.
+// What people complain of elsewhere, tried against our chat: two instances over one Postgres, the real AI SDK.
 import { createOpenAI } from '@ai-sdk/openai';
 import { type LoopbackProvider, type ScriptedResponse, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { type AuditEvent, type ChatHandler, createChatHandler } from '@whoa/server';
@@ -8,13 +8,13 @@ import { streamText, tool, type UIMessage, type UIMessageChunk } from 'ai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { until } from '../promises/fixture.ts';
-import { type BorrowedServer, borrowRedis } from '../servers/borrow.ts';
+import { type BorrowedServer, borrowPostgres } from '../servers/borrow.ts';
 
-let redis: BorrowedServer;
+let postgres: BorrowedServer;
 beforeAll(async () => {
-  redis = await borrowRedis();
+  postgres = await borrowPostgres();
 });
-afterAll(() => redis[Symbol.asyncDispose]());
+afterAll(() => postgres[Symbol.asyncDispose]());
 
 interface ChatHarness extends AsyncDisposable {
   readonly provider: LoopbackProvider;
@@ -34,7 +34,7 @@ let harnesses = 0;
 
 async function openHarness(script: readonly ScriptedResponse[]): Promise<ChatHarness> {
   const provider = await startLoopbackProvider({ script: [...script] });
-  const store = createTaskStore({ backend: 'redis', url: redis.url, prefix: `complaints-${++harnesses}` });
+  const store = createTaskStore({ backend: 'postgres', url: postgres.url, schema: `complaints_${++harnesses}` });
   const [started, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const did: string[] = [];
   const audited: AuditEvent[] = [];

@@ -5,11 +5,9 @@ import { join } from 'node:path';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { expect, test } from 'vitest';
 import { readLines } from '../promises/fixture.ts';
-import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
 import { type Child, startProgram } from '../tasks/child.ts';
 import { bundlePage, type ChatPage, launchBrowser, openPage } from './chat-page.ts';
-
-const STORES = { redis: borrowRedis, postgres: borrowPostgres };
 
 const callIs = (chat: ChatPage, state: string) =>
   chat.page.waitForFunction((wanted) => document.querySelector('code')?.textContent === wanted, state);
@@ -19,16 +17,12 @@ async function startServer(...args: string[]): Promise<{ child: Child; url: stri
   return { child, url: (await child.hear<{ type: string; url: string }>(({ type }) => type === 'listening')).url };
 }
 
-const WAYS = (['redis', 'postgres'] as const).flatMap((backend) =>
-  (['loop', 'agent'] as const).map((kind) => [backend, kind] as const),
-);
-
 const locateIf = (body: unknown) =>
   JSON.stringify(body).includes('Locate') ? [{ call: 'locate', id: 'l1', input: {} }] : [];
 
 /** Where servers share a store, a provider and the page. */
-async function openShop(stack: AsyncDisposableStack, backend: 'redis' | 'postgres', kind: 'loop' | 'agent') {
-  const { url } = stack.use(await STORES[backend]());
+async function openShop(stack: AsyncDisposableStack, kind: 'loop' | 'agent') {
+  const { url } = stack.use(await borrowPostgres());
   const folder = mkdtempSync(join(tmpdir(), 'whoa-deployed-'));
   stack.defer(() => rmSync(folder, { recursive: true }));
   const [script, paid] = [join(folder, 'page.js'), join(folder, 'paid')];
@@ -42,18 +36,18 @@ async function openShop(stack: AsyncDisposableStack, backend: 'redis' | 'postgre
   });
   stack.defer(() => provider.close());
   const start = async () => {
-    const server = await startServer(JSON.stringify({ backend, url }), provider.url, script, paid, kind);
+    const server = await startServer(JSON.stringify({ backend: 'postgres', url }), provider.url, script, paid, kind);
     stack.defer(() => server.child[Symbol.asyncDispose]());
     return server;
   };
   return { start, paid };
 }
 
-test.each(WAYS)(
-  'asked on a server that is deployed away, answered by another tab: the same message continues (%s, %s)',
-  async (backend, kind) => {
+test.each(['loop', 'agent'] as const)(
+  'asked on a server that is deployed away, answered by another tab: the same message continues (%s)',
+  async (kind) => {
     await using stack = new AsyncDisposableStack();
-    const { start, paid } = await openShop(stack, backend, kind);
+    const { start, paid } = await openShop(stack, kind);
     const [first, second] = await Promise.all([start(), start()]);
     const browser = await launchBrowser();
     stack.defer(() => browser.close());
@@ -94,7 +88,7 @@ test.each(WAYS)(
 
 test('a page that waits shows what someone else answers, and Stop closes its question', async () => {
   await using stack = new AsyncDisposableStack();
-  const { start, paid } = await openShop(stack, 'redis', 'agent');
+  const { start, paid } = await openShop(stack, 'agent');
   const [server, other] = await Promise.all([start(), start()]);
   const browser = await launchBrowser();
   stack.defer(() => browser.close());

@@ -7,7 +7,7 @@ import { createChatHandler, listen } from '@whoa/server';
 import { createMemoryStore } from '@whoa/tasks';
 import { streamText } from 'ai';
 import { type BuildOptions, build, type Plugin, stop } from 'esbuild';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Route } from 'playwright-core';
 import { compile, compileModule } from 'svelte/compiler';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../promises/fixture.ts';
@@ -128,6 +128,17 @@ const say = async (page: Page, text: string): Promise<void> => {
 };
 const reply = (page: Page, text: string) => page.locator('article.assistant').last().getByText(text).waitFor();
 
+/** Loses the requests of a page that send something, until what it returns is called. */
+async function lose(page: Page): Promise<() => Promise<void>> {
+  const abort = (route: Route): Promise<void> =>
+    route.request().method() === 'POST' ? route.abort('connectionreset') : route.continue();
+  await page.route('**/api/**', abort);
+  return async () => {
+    await page.unroute('**/api/**', abort);
+    await page.evaluate(() => dispatchEvent(new Event('online')));
+  };
+}
+
 describe.each(Object.keys(PAGES))('%s', (name) => {
   let script: string;
   beforeAll(async () => {
@@ -154,5 +165,32 @@ describe.each(Object.keys(PAGES))('%s', (name) => {
     await page.getByText('Send', { exact: true }).waitFor();
     expect(await site.statuses()).toEqual(['success', 'cancelled']);
     expect(await page.locator('article').count()).toBe(4);
+  });
+
+  test('a message and a Stop are kept while the network is away, the message also over a reload', async () => {
+    await using site = await openSite(script);
+    const { page } = site;
+    await say(page, 'A story');
+    await reply(page, 'Once upon');
+    site.release();
+    await reply(page, 'Once upon a time.');
+    await page.getByText('Send', { exact: true }).waitFor();
+    const restoreSends = await lose(page);
+    const lost = page.waitForEvent('requestfailed');
+    await say(page, 'Another');
+    await lost;
+    await page.reload();
+    await restoreSends();
+    await until(async () => (await site.statuses())[0] === 'running');
+    await page.reload();
+    await reply(page, 'Once upon');
+    const restoreStops = await lose(page);
+    const again = page.waitForEvent('requestfailed');
+    await page.getByText('Stop', { exact: true }).click();
+    await again;
+    expect(await site.statuses()).toEqual(['running', 'success']);
+    await restoreStops();
+    await page.getByText('Stopped.').waitFor();
+    await until(async () => (await site.statuses())[0] === 'cancelled');
   });
 });

@@ -80,6 +80,7 @@ export function useTaskChat(conversation: string, onFinish: OnFinish): OtherChat
         let [whole, draft] = ['', ''];
         for await (const seen of client.follow(id)) {
           if (seen.type === 'end') onFinish({ isAbort: seen.task.status === 'cancelled', isError: false });
+          else if (seen.type === 'taken-back') draft = '';
           else if (seen.event.type === 'text') draft += seen.event.text;
           else if (seen.event.type === 'turn-end') {
             whole += seen.event.message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');

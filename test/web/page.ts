@@ -12,6 +12,8 @@ import { createRoot } from 'react-dom/client';
 import { AbortDrivenTransport } from './abort-driven-transport.ts';
 import { type OtherChat, useAgUiChat, useTaskChat } from './other-chats.ts';
 
+type Command = Parameters<Parameters<StoppableChatTransport['onSettled']>[0]>[0]['command'];
+
 interface Finish {
   readonly isAbort: boolean;
   readonly isDisconnect?: boolean;
@@ -21,8 +23,22 @@ interface Finish {
 export interface ChatWindow {
   chat: Pick<
     ReturnType<typeof useStoppableChat>,
-    'sendMessage' | 'stop' | 'resumeStream' | 'regenerate' | 'addToolApprovalResponse' | 'addToolOutput' | 'messages'
+    | 'sendMessage'
+    | 'stop'
+    | 'resumeStream'
+    | 'regenerate'
+    | 'addToolApprovalResponse'
+    | 'addToolOutput'
+    | 'messages'
+    | 'pending'
+    | 'giveUp'
+    | 'status'
+    | 'error'
   >;
+  /** Called with each command that the user has given, by a test that wants to know. */
+  noteGiven?: (command: Command) => unknown;
+  /** Called with each command that the server has acknowledged or refused. */
+  noteSettled?: (command: Command, error: string | undefined) => unknown;
   /** The results of the tools that run in the page. */
   inPage: string[];
   finishes: Finish[];
@@ -39,7 +55,23 @@ page.inPage = [];
 const asked = new URLSearchParams(location.search);
 const firstId = asked.get('id') ?? 'c';
 const shown = new Map<string, UIMessage[]>();
-const stoppable = new StoppableChatTransport({ api: '/api/chat' });
+/** Tells a test what is given. A page that is loaded again gives nothing a second time. */
+class NotingTransport extends StoppableChatTransport {
+  constructor() {
+    super({ api: '/api/chat' });
+    const { outbox } = this.commands;
+    const add = outbox.add.bind(outbox);
+    outbox.add = (command) => {
+      page.noteGiven?.(command);
+      return add(command);
+    };
+  }
+}
+
+const stoppable = new NotingTransport();
+stoppable.onSettled(({ command, error }) =>
+  page.noteSettled?.(command, error === undefined ? undefined : (error as Error).message),
+);
 const Shown = asked.has('ag-ui') ? AgUi : asked.has('tasks') ? Tasks : asked.has('naive') ? Naive : Stoppable;
 const naive = new AbortDrivenTransport({ api: '/api/chat' });
 

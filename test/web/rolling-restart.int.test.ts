@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createTaskClient } from '@whoa/server/task-client';
 import { expect, test } from 'vitest';
 import { readLines } from '../promises/fixture.ts';
-import { borrowRedis } from '../servers/borrow.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
 import { type Child, startProgram } from '../tasks/child.ts';
 
 const TASKS = 500;
@@ -26,8 +26,13 @@ async function replace(old: Child, next: () => Promise<Child>): Promise<Child> {
 }
 
 test(`${TASKS} tasks live through a deploy: none is lost, none runs twice at the same time, every reader reads on`, async () => {
-  await using redis = await borrowRedis();
-  const location = JSON.stringify({ backend: 'redis', url: redis.url, timeoutMs: BUSY_MS });
+  await using postgres = await borrowPostgres();
+  const location = JSON.stringify({
+    backend: 'postgres',
+    url: postgres.url,
+    connectTimeoutMs: BUSY_MS,
+    statementTimeoutMs: BUSY_MS,
+  });
   const folder = mkdtempSync(join(tmpdir(), 'whoa-deploy-'));
   const file = join(folder, 'work.jsonl');
   const startWorker = async (): Promise<Child> => {
@@ -51,7 +56,7 @@ test(`${TASKS} tasks live through a deploy: none is lost, none runs twice at the
     let end = '';
     for await (const one of clients[i % 2]!.follow(id)) {
       if (one.type === 'entry') seen.push((one.event as unknown as { step: number }).step);
-      else end = one.task.status;
+      else if (one.type === 'end') end = one.task.status;
     }
     return { seen, end };
   });

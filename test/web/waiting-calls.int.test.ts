@@ -1,5 +1,6 @@
 // Calls that wait for a person or run in the page, in a real browser with the real `useChat`.
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../promises/fixture.ts';
 import { ALL, type ChatSite, HALF, type Lab, openLab } from './browser.ts';
 import type { ChatPage } from './chat-page.ts';
 import type { ChatWindow } from './page.ts';
@@ -52,6 +53,24 @@ test.for(MODES)('Stop closes a question, though no run exists, and every page sh
   await chat.shows(ALL);
 });
 
+test('after Stop, an approved call that must finish shows its result and no question', async () => {
+  await using site = lab.open();
+  const chat = await waiting(site, `confirm ${site.id}`, 'approval-requested');
+  await answer(chat, true);
+  await until(async () => (await site.tasks()).length === 2);
+  // Nothing of the reply has been streamed yet.
+  await chat.page.click('button');
+  await until(() => site.stops() === 1);
+  await chat.page.waitForSelector('#stopping', { state: 'attached' });
+  site.release();
+  await callIs(chat, 'output-available');
+  await chat.page.waitForSelector('#stopping', { state: 'detached' });
+  await chat.status('ready');
+  expect(await site.ends()).toEqual(['success', 'cancelled']);
+  expect(await chat.page.textContent('code')).toBe('output-available');
+  expect(await chat.evaluate((page) => page.errors)).toEqual([]);
+});
+
 test.for(MODES)('Stop reaches a tool that runs in the page (%s)', async ([, mode]) => {
   await using site = lab.open(mode);
   const chat = await waiting(site, 'locate', 'input-available');
@@ -65,7 +84,7 @@ test.for(MODES)('Stop reaches a tool that runs in the page (%s)', async ([, mode
 const answer = (chat: ChatPage, approved: boolean): Promise<void> =>
   chat.page.evaluate((yes) => {
     const { chat: own } = window as unknown as ChatWindow;
-    const part = own.messages.at(-1)!.parts.find((one) => one.type === 'tool-pay') as unknown;
+    const part = own.messages.at(-1)!.parts.find((one) => 'approval' in one) as unknown;
     void own.addToolApprovalResponse({ id: (part as { approval: { id: string } }).approval.id, approved: yes });
   }, approved);
 
@@ -130,4 +149,25 @@ test('a continued reply that loses its connection continues by itself, without a
   expect(await chat.replies()).toEqual([ALL]);
   expect(await chat.evaluate((page) => page.errors)).toEqual([]);
   expect(await chat.finishes()).toMatchObject([{ isError: false }, { isError: false }]);
+});
+
+test('a page that is loaded again runs the tool that it had begun again, and a copy of the tab does not', async () => {
+  await using site = lab.open();
+  const chat = await waiting(site, 'locate', 'input-available');
+  const copy = await site.page();
+  await copy.page.waitForSelector('code');
+  await chat.page.reload();
+  await chat.page.waitForFunction(() => (window as unknown as ChatWindow).inPage.length > 0);
+  expect(await chat.evaluate((page) => page.inPage)).toEqual(['locate started']);
+  await chat.page.evaluate(() => {
+    const { chat: own } = window as unknown as ChatWindow;
+    const part = own.messages.at(-1)!.parts.find((one) => one.type === 'tool-locate') as unknown;
+    const { toolCallId } = part as { toolCallId: string };
+    void own.addToolOutput({ tool: 'locate', toolCallId, output: 'Oslo' } as never);
+  });
+  for (const one of [chat, copy]) await one.shows(ALL);
+  expect(await copy.evaluate((page) => page.inPage)).toEqual([]);
+  await chat.page.reload();
+  await chat.status('ready');
+  expect(await chat.evaluate((page) => page.inPage)).toEqual([]);
 });

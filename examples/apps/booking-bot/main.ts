@@ -6,6 +6,7 @@ import { fromAiSdk } from '@whoa/ai-sdk';
 import { createTaskStore } from '@whoa/tasks';
 import { createBot } from './bot.ts';
 import { Calendar } from './calendar.ts';
+import { Notes } from './notes.ts';
 import { createSender, createWebhook } from './webhook.ts';
 
 const { env } = process;
@@ -15,17 +16,20 @@ const setting = (name: string, otherwise?: string): string => {
   return value;
 };
 
+const file = setting('DATABASE', 'bookings.db');
+const notes = new Notes(file);
 const calendar = new Calendar({
-  file: setting('DATABASE', 'bookings.db'),
+  file,
   latencyMs: Number(setting('CALENDAR_MS', '6000')),
 });
-const store = createTaskStore(setting('STORE_URL', 'memory:'));
+const store = createTaskStore(setting('STORE_URL'));
 const bot = createBot({
   instance: setting('INSTANCE', `bot-${process.pid}`),
   store,
   // Your provider: OPENAI_API_KEY, and OPENAI_BASE_URL for others with the same protocol.
   model: fromAiSdk(openai.chat(setting('MODEL', 'gpt-5-mini'))),
   calendar,
+  notes,
   owners: new Map(Object.entries(JSON.parse(setting('OWNERS', '{}')) as Record<string, string>)),
   send: createSender(setting('SEND_URL')),
 });
@@ -40,6 +44,7 @@ async function leave(): Promise<void> {
   await bot[Symbol.asyncDispose]();
   await store[Symbol.asyncDispose]();
   calendar[Symbol.dispose]();
+  notes[Symbol.dispose]();
 }
 process.once('SIGTERM', () => {
   leave().catch(console.error);

@@ -1,4 +1,4 @@
-// The web server: verifies the sender, acknowledges, and answers later.
+// The web server: verifies the sender, acknowledges what is stored, and answers later.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { z } from 'zod';
@@ -12,33 +12,46 @@ const delivery = z.object({
   from: z.string().min(1).max(100),
   to: z.string().min(1).max(100),
   text: z.string().min(1).max(4_000),
+  replyTo: z.string().min(1).max(200).optional(),
 });
+
+/** What the messenger returns for a message that was sent. */
+const receipt = z.object({ messageId: z.string() });
 
 export function createWebhook(bot: Bot, secret: string): Server {
   return createServer((request, response) => {
     receive(request, bot, secret).then(
       (status) => response.writeHead(status).end(),
-      () => response.writeHead(400).end(),
+      // Not stored, so not acknowledged: the messenger delivers it again, and `messageId` prevents a second answer.
+      () => response.writeHead(503).end(),
     );
   });
 }
 
-/** A delivery that is not acknowledged is sent again; `messageId` prevents a second answer. */
 async function receive(request: IncomingMessage, bot: Bot, secret: string): Promise<number> {
   if (request.method !== 'POST' || request.url !== '/webhook') return 404;
   const body = await readBody(request);
+  if (body === undefined) return 413;
   if (!isSigned(body, secret, request.headers['x-signature'])) return 401;
-  const read = delivery.safeParse(JSON.parse(body.toString()));
+  const read = delivery.safeParse(parse(body));
   if (!read.success) return 400;
-  return bot.take(read.data) ? 200 : 404;
+  return (await bot.take(read.data)) ? 200 : 404;
 }
 
-async function readBody(request: IncomingMessage): Promise<Buffer> {
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > MAX_BODY_BYTES) throw new RangeError('The delivery is too large');
+    if (bytes > MAX_BODY_BYTES) return undefined;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -51,8 +64,8 @@ function isSigned(body: Buffer, secret: string, signature: string | string[] | u
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-/** Sends messages through the messenger. */
-export function createSender(url: string): (to: string, text: string) => Promise<void> {
+/** Sends messages through the messenger, which returns its id of each. */
+export function createSender(url: string): (to: string, text: string) => Promise<string | undefined> {
   return async (to, text) => {
     const response = await fetch(url, {
       method: 'POST',
@@ -61,5 +74,6 @@ export function createSender(url: string): (to: string, text: string) => Promise
       signal: AbortSignal.timeout(SEND_MS),
     });
     if (!response.ok) throw new Error(`The messenger answered ${response.status}`);
+    return receipt.safeParse(await response.json().catch(() => undefined)).data?.messageId;
   };
 }

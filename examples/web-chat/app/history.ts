@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { ChatHistory } from '@whoa/server';
 
-const db = new DatabaseSync(process.env['DATABASE'] ?? 'app.db');
+const db = new DatabaseSync(process.env['DATABASE'] ?? 'app.db', { timeout: 5_000 });
 db.exec('CREATE TABLE IF NOT EXISTS chats (owner, id, version, messages, PRIMARY KEY (owner, id))');
 const find = db.prepare('SELECT version, messages FROM chats WHERE owner = ? AND id = ?');
 const put = db.prepare(`INSERT INTO chats VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE

@@ -27,9 +27,9 @@ export function toAgentInfo(options: AcpOptions): {
   readonly authMethods: readonly AuthMethod[];
   readonly mcp: { readonly stdio: boolean; readonly http: boolean };
 } {
-  const { info = INFO, authMethods = [], mcp = {} } = options;
+  const { info: { title, ...info } = INFO, authMethods = [], mcp = {} } = options;
   return {
-    info,
+    info: { ...info, ...(title !== undefined && { title }) },
     authMethods: authMethods.length > 0 ? authMethods : [FROM_ENVIRONMENT],
     mcp: { stdio: mcp.stdio ?? false, http: mcp.http ?? false },
   };

@@ -5,8 +5,8 @@ import { type AcpConnection, type ServeOptions, serveAcp } from './serve.ts';
 
 export interface EchoOptions extends ServeOptions {
   /** How long it waits before it replies. Defaults to 1. */
-  readonly delaySeconds?: number;
-  readonly world?: World;
+  readonly delaySeconds?: number | undefined;
+  readonly world?: World | undefined;
 }
 
 /**

@@ -24,7 +24,7 @@ export type McpServer =
 export interface ClientFiles {
   readonly readText?: (
     path: string,
-    options: { readonly line?: number; readonly limit?: number; readonly signal: AbortSignal },
+    options: { readonly line?: number | undefined; readonly limit?: number | undefined; readonly signal: AbortSignal },
   ) => Promise<string>;
   readonly writeText?: (path: string, content: string, options: { readonly signal: AbortSignal }) => Promise<void>;
 }
@@ -58,19 +58,25 @@ export interface AcpSession {
 export interface SessionSetting {
   readonly id: string;
   readonly name: string;
-  readonly description?: string;
-  readonly category?: 'model' | 'mode' | 'thought_level';
-  readonly options: readonly { readonly value: string; readonly name: string; readonly description?: string }[];
+  readonly description?: string | undefined;
+  readonly category?: 'model' | 'mode' | 'thought_level' | undefined;
+  readonly options: readonly {
+    readonly value: string;
+    readonly name: string;
+    readonly description?: string | undefined;
+  }[];
   /** The value of a new session. Defaults to the first option. */
-  readonly initial?: string;
+  readonly initial?: string | undefined;
 }
 
 /** How users authenticate. The editor runs a `terminal` method: its own command with these arguments. */
 export interface AuthMethod {
   readonly id: string;
   readonly name: string;
-  readonly description?: string;
-  readonly terminal?: { readonly args: readonly string[]; readonly env?: Readonly<Record<string, string>> };
+  readonly description?: string | undefined;
+  readonly terminal?:
+    | { readonly args: readonly string[]; readonly env?: Readonly<Record<string, string>> | undefined }
+    | undefined;
 }
 
 /**
@@ -94,35 +100,35 @@ export interface AcpOptions {
    * Starts the run of a prompt. Defaults to `agent.run(input, options)`. Use it to add options, for example to make the
    * run a task with `runner.adopt`.
    */
-  readonly startRun?: (agent: Agent, input: Content, options: PromptRunOptions) => Run;
-  readonly info?: { readonly name: string; readonly title?: string; readonly version: string };
+  readonly startRun?: ((agent: Agent, input: Content, options: PromptRunOptions) => Run) | undefined;
+  readonly info?: { readonly name: string; readonly title?: string | undefined; readonly version: string } | undefined;
   /** Where sessions are kept. Defaults to memory. */
-  readonly store?: SessionStore;
-  readonly settings?: readonly SessionSetting[];
-  readonly authMethods?: readonly AuthMethod[];
+  readonly store?: SessionStore | undefined;
+  readonly settings?: readonly SessionSetting[] | undefined;
+  readonly authMethods?: readonly AuthMethod[] | undefined;
   /** Called when the user chose a method that is not a terminal's. */
-  readonly authenticate?: (methodId: string) => void | Promise<void>;
+  readonly authenticate?: ((methodId: string) => void | Promise<void>) | undefined;
   /** Which kinds of MCP servers `createAgent` connects to. Set only what it supports. */
-  readonly mcp?: { readonly stdio?: boolean; readonly http?: boolean };
+  readonly mcp?: { readonly stdio?: boolean | undefined; readonly http?: boolean | undefined } | undefined;
   /** Whether `createAgent` uses `session.additionalDirectories`. Otherwise clients cannot send any. Defaults to `false`. */
-  readonly additionalDirectories?: boolean;
+  readonly additionalDirectories?: boolean | undefined;
   /** The size of the model's context window in tokens. Without it no usage can be shown. */
-  readonly contextTokens?: number;
+  readonly contextTokens?: number | undefined;
   /** The time limit of a prompt. */
-  readonly promptTimeoutMs?: number;
+  readonly promptTimeoutMs?: number | undefined;
   /** The mode of a cancel from the client. Defaults to `now`. */
-  readonly stopMode?: StopMode;
+  readonly stopMode?: StopMode | undefined;
   /**
    * What a newer prompt does to the active one in its session. `queue`, the default: it waits. `replace`: it cancels
    * the active prompt and all waiting ones, with the ladder or `graceful`. `reject`: it is rejected.
    */
-  readonly policy?: PromptPolicy;
+  readonly policy?: PromptPolicy | undefined;
   /** While a reply streams, the part so far is saved at least this often. */
-  readonly flushIntervalMs?: number;
+  readonly flushIntervalMs?: number | undefined;
   /**
    * Called with failures outside the protocol, such as a session that could not be saved. Defaults to a process
    * warning.
    */
-  readonly onError?: (error: unknown) => void;
-  readonly world?: World;
+  readonly onError?: ((error: unknown) => void) | undefined;
+  readonly world?: World | undefined;
 }

@@ -20,14 +20,14 @@ export interface ServeOptions {
    * Default to the process's standard streams. Standard output is then reserved for the protocol: other output goes to
    * standard error.
    */
-  readonly input?: Readable;
-  readonly output?: Writable;
+  readonly input?: Readable | undefined;
+  readonly output?: Writable | undefined;
   /**
    * Ends everything: prompts are cancelled and get their responses, then the connection is closed. Cancel it on
    * SIGTERM.
    */
-  readonly token?: CancellationToken;
-  readonly signal?: AbortSignal;
+  readonly token?: CancellationToken | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Why a connection ended. */

@@ -41,7 +41,7 @@ export function modelErrorFrom(error: unknown, { model, hasContent }: Circumstan
   }
   const text = `${model} ${status === undefined ? 'failed' : `answered ${status}`}: ${message}${adviceFor(status)}`;
   const kinds = findKinds(error);
-  const isPassing = isPassingStatus(status) || kinds.some((kind) => TRANSIENT_KINDS.has(kind));
+  const isPassing = /^(408|409|429|[5-9]\d\d)$/.test(`${status}`) || kinds.some((kind) => TRANSIENT_KINDS.has(kind));
   const may = shouldRetry(responseHeaders) ?? (typeof isRetryable === 'boolean' ? isRetryable : isPassing);
   return new ModelError(text, { ...options, isRetryable: may && !kinds.includes('insufficient_quota') });
 }
@@ -51,10 +51,6 @@ export function createTruncatedReplyError(model: string): ModelError {
   return new ModelError(`The reply of ${model} was cut off: the stream ended before it was complete; ask again`, {
     isRetryable: true,
   });
-}
-
-function isPassingStatus(status: number | undefined): boolean {
-  return status !== undefined && (status === 408 || status === 409 || status === 429 || status >= 500);
 }
 
 function adviceFor(status: number | undefined): string {

@@ -91,10 +91,7 @@ function toFunctionTool(tool: ModelRequest['tools'][number]): LanguageModelV4Fun
   return { type: 'function', name, description: wellFormed(description), inputSchema: wellFormed(inputJsonSchema) };
 }
 
-/**
- * Turns off stored items: we send the whole history ourselves. Otherwise the package sends references to stored items,
- * and an item of a reply that was cut off may not exist: the next request would be refused.
- */
+/** Sends the whole history, not references to stored items: those of a reply that was cut off may not exist. */
 function withoutStoredItems(provider: string, given: SharedV4ProviderOptions = {}): SharedV4ProviderOptions {
   const [family = provider, api] = provider.split('.');
   if (api !== 'responses') return given;

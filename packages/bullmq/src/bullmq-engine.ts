@@ -23,7 +23,7 @@ export interface BullmqEngineOptions {
   /** The agents whose tasks go through the queue. No other worker may serve them. */
   readonly agents: readonly string[];
   /** The longest time until a lost ticket is replaced. Defaults to 15 s. */
-  readonly reofferIntervalMs?: number;
+  readonly reofferIntervalMs?: number | undefined;
 }
 
 /** Options of the worker that BullMQ starts. `connection` and `prefix` default to those of the queue. */

@@ -10,15 +10,15 @@ export interface BullmqOptions {
   /** The Redis of the queue: its address, or BullMQ's connection options. */
   readonly connection: string | ConnectionOptions;
   /** The name of the queue. Defaults to `whoa`. */
-  readonly queue?: string;
+  readonly queue?: string | undefined;
   /** The prefix of BullMQ's keys. Defaults to `bull`. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /** How many tasks start per `duration` milliseconds, on all workers together. */
-  readonly limiter?: RateLimiterOptions;
+  readonly limiter?: RateLimiterOptions | undefined;
   /** The longest time until a lost ticket is replaced. Defaults to 15 s. */
-  readonly reofferIntervalMs?: number;
+  readonly reofferIntervalMs?: number | undefined;
   /** Further options of BullMQ's worker. The concurrency is that of `whoa worker`. */
-  readonly worker?: Omit<TicketWorkerOptions, 'concurrency' | 'connection' | 'limiter' | 'prefix'>;
+  readonly worker?: Omit<TicketWorkerOptions, 'concurrency' | 'connection' | 'limiter' | 'prefix'> | undefined;
 }
 
 const MAX_MS = 86_400_000;
@@ -37,7 +37,7 @@ const CONNECT_MS = 1_000;
  * import { defineConfig } from 'whoa';
  *
  * export default defineConfig({
- *   store: 'redis://localhost:6379',
+ *   store: 'postgres://localhost/whoa',
  *   engine: bullmq({ connection: 'redis://localhost:6379', limiter: { max: 10, duration: 1_000 } }),
  * });
  * ```

@@ -1,4 +1,4 @@
-import type { Policy } from '@whoa/core';
+import { type Policy, SettingsError } from '@whoa/core';
 import type { NewTask, TaskRef, TaskStore, TaskSummary } from '@whoa/tasks';
 import type { Queue } from 'bullmq';
 
@@ -13,8 +13,9 @@ export function readTicket(data: unknown): Ticket {
   const { tenant, id, task } = (data ?? {}) as Record<string, unknown>;
   if (typeof tenant === 'string' && typeof id === 'string') return { tenant, id };
   if (typeof task === 'object' && task !== null) return data as Ticket;
-  throw new TypeError(
-    'data: expected { tenant, id } or { task }; create tasks with the store of the engine, and other jobs in another queue',
+  throw new SettingsError(
+    'data',
+    'expected { tenant, id } or { task }; create tasks with the store of the engine, and other jobs in another queue',
   );
 }
 

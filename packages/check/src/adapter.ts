@@ -48,7 +48,7 @@ export type Feature =
   | 'question';
 
 /** What is offered; for the rest, why not. */
-export type Features = Readonly<Partial<Record<Feature, true | string>>>;
+export type Features = { readonly [Name in Feature]?: true | string | undefined };
 
 /** How a turn ended, whatever its protocol calls it. */
 export interface TurnEnd {

@@ -33,12 +33,12 @@ export interface RunOptions {
   readonly adapter: Adapter;
   readonly harness: CheckHarness;
   /** The ids of checks, or their groups. Defaults to all. */
-  readonly only?: readonly string[];
+  readonly only?: readonly string[] | undefined;
   /** How long a cancel may take. Defaults to 5 s. */
-  readonly settleMs?: number;
-  readonly onResult?: (result: CheckResult) => void;
+  readonly settleMs?: number | undefined;
+  readonly onResult?: ((result: CheckResult) => void) | undefined;
   /** Ends the run after the current wait; everything that it started is ended too. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**

@@ -31,4 +31,4 @@ export { createRuntime, type Runtime } from './tool/runtime.ts';
 
 // Conversations.
 export type { Policy } from './conversation/policy.ts';
-export type { Reply } from './conversation/conversation.ts';
+export type { Reply } from './conversation/events.ts';

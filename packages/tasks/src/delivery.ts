@@ -1,4 +1,4 @@
-import type { ChangeSource } from './hint.ts';
+import type { ChangeSource, Hint } from './hint.ts';
 import type { NewQuestion, Question, QuestionClose } from './question.ts';
 import type { FinalStatus } from './status.ts';
 import type {
@@ -17,10 +17,6 @@ import type {
  * worker's and the task has not ended. Time never decides this. Leases only decide when a task is taken away.
  */
 export interface WorkerStore extends ChangeSource {
-  /**
-   * The number of domains. A domain is what one atomic operation can reach: the whole database, or one shard on Redis.
-   */
-  readonly domains: number;
   /** The maximum size of a journal. */
   readonly maxJournalBytes: number;
 
@@ -42,13 +38,15 @@ export interface WorkerStore extends ChangeSource {
    * Frees at most `limit` tasks of sessions whose lease expired, and removes at most `limit` ended tasks past their
    * retention. Call it again while `more` is true.
    */
-  sweep(options?: { readonly domain?: number; readonly limit?: number }): Promise<SweepResult>;
+  sweep(options?: { readonly limit?: number }): Promise<SweepResult>;
 
   /**
    * Appends to the journal and marks commands as done. A batch that arrives twice counts once. Throws `LeaseLostError`,
    * and `JournalFullError` or `QuestionRefusedError` when the batch is not allowed; then nothing was written.
    */
   append(claim: ClaimRef, batch: Batch): Promise<Orders>;
+  /** Sends readers what is said before the journal has it. Returns immediately; it may get lost. */
+  show(words: WordSource): void;
   /**
    * Hands a claim back unfinished. It costs no attempt; a task in `cancelling` stays there. The claim that was taken away
    * last can still be handed back, which takes its crash back; repeat it until it is answered. `delayMs`: how long no
@@ -64,9 +62,8 @@ export interface WorkerStore extends ChangeSource {
   finish(claim: ClaimRef, outcome: TaskOutcome): Promise<FinishResult>;
 }
 
-/** One worker's session in one domain. The first take or claim that returns a task creates it. It is never reused. */
+/** One worker's session. The first take or claim that returns a task creates it. It is never reused. */
 export interface SessionRef {
-  readonly domain: number;
   /** A random 96-bit id, created by the worker. */
   readonly session: string;
 }
@@ -99,7 +96,7 @@ export interface TakeRequest extends SessionRequest {
   readonly limit: number;
 }
 
-export type ClaimRequest = Omit<SessionRequest, 'domain'>;
+export type ClaimRequest = SessionRequest;
 
 /** The tasks a worker was given, or why it got none. */
 export type TakeResult =
@@ -158,7 +155,7 @@ export interface Heartbeat extends SessionRef {
 export type HeartbeatResult =
   | {
       readonly result: 'alive';
-      /** Orders not confirmed yet, at most `MAX_ORDERS`. */
+      /** Orders not confirmed yet, at most `LIMITS.maxOrders`. */
       readonly orders: readonly TaskOrders[];
       /** There are more orders: beat again. */
       readonly hasMore: boolean;
@@ -196,8 +193,8 @@ export interface Orders {
   readonly orderNumber: number;
   readonly stop?: StopOrder;
   readonly commands: readonly NumberedCommand[];
-  /** A client is reading the journal; write more often. */
-  readonly isWatched: boolean;
+  /** The inboxes of processes in which clients read the task; write more often. */
+  readonly readers: readonly string[];
   /**
    * Questions that are open or answered, and those that the store closed until a batch says that this is journaled. Left out
    * if there are none.
@@ -209,6 +206,8 @@ export interface Batch {
   /** The last position of the journal, as the writer knows it. */
   readonly after: number;
   readonly events: readonly JournalEntry['event'][];
+  /** `said` of each entry. Defaults to its position. */
+  readonly said?: readonly number[] | undefined;
   /** Positions of earlier entries that these events replace. They are removed in the same step. */
   readonly replaces?: readonly number[];
   /** Numbers of the commands that have been carried out. */
@@ -228,6 +227,13 @@ export interface SeenByWorker {
   /** The last position of the journal. */
   readonly position: number;
   readonly orderNumber: number;
+}
+
+/** What a task says, for its readers. */
+export interface WordSource {
+  readers(): readonly string[];
+  /** Called when a message leaves: returns what is new since the last one. */
+  next(): Hint | undefined;
 }
 
 /** The result of parking a task. */

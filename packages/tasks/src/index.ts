@@ -1,5 +1,6 @@
 // Start here: a store, and a runner that runs tasks from it.
-export { createTaskStore, type TaskStoreConfig } from './stores/factory.ts';
+export { createTaskStore } from './stores/factory.ts';
+export type { TaskStoreConfig } from './stores/store-config.ts';
 export { createRunner } from './run/store-runner.ts';
 export { followTask, type FollowEvent } from './follow/follow.ts';
 export { createStoreConversations, type StoreConversations } from './conversation/conversations.ts';

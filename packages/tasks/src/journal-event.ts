@@ -49,7 +49,7 @@ export type JournalEvent =
   | { readonly type: 'call-intent'; readonly callId: string; readonly tool: string; readonly shown?: string }
   /** The end of a call that a lost worker left open. */
   | { readonly type: 'call-end'; readonly result: { readonly callId: string; readonly state: CallState } }
-  /** A user is asked to approve a call, with everything it would do. An answer names `id` or the entry's position. */
+  /** A user is asked to approve a call, with everything it would do. An answer names `id`. */
   | {
       readonly type: 'approval-question';
       readonly id: string;

@@ -46,9 +46,9 @@ export interface TaskCounts {
 /** Which page of a list. */
 export interface PageRequest {
   /** The maximum number of results: at most 1,000 names, 100 of anything else. Defaults to 100. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** `next` of the previous page. */
-  readonly cursor?: string;
+  readonly cursor?: string | undefined;
 }
 
 /** Names of tenants that have tasks, in byte order. */
@@ -134,7 +134,7 @@ export interface WorkersSnapshot {
 /** How many task ids are shown per worker. */
 export const MAX_SHOWN_TASKS = 100;
 
-/** Returns one record per worker, in name order. A worker has one session in each domain where it holds tasks. */
+/** Returns one record per worker, in name order. A worker has one session while it holds tasks. */
 export function toWorkerPage({ sessions, waiters, now }: WorkersSnapshot, limit: number): WorkerPage {
   const found = new Map<string, WorkerRecord>();
   const change = (worker: string, add: (record: WorkerRecord) => WorkerRecord): void => {
@@ -153,5 +153,5 @@ export function toWorkerPage({ sessions, waiters, now }: WorkersSnapshot, limit:
   }
   const workers = [...found.values()].toSorted((a, b) => (a.worker < b.worker ? -1 : 1));
   const hasMore = workers.length > limit || sessions.length > limit || waiters.length > limit;
-  return { workers: workers.slice(0, limit), hasMore: hasMore, now };
+  return { workers: workers.slice(0, limit), hasMore, now };
 }

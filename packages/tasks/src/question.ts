@@ -70,7 +70,7 @@ export type AnswerReceipt =
   | { readonly result: 'too-late'; readonly why: QuestionEnd; readonly given?: GivenAnswer }
   | { readonly result: 'not-found' };
 
-const ID = /^(t[0-9a-z]+-[0-9A-Za-z_-]{1,64})\.[0-9A-Za-z_-]{1,64}$/;
+const ID = /^(t-[0-9A-Za-z_-]{1,64})\.[0-9A-Za-z_-]{1,64}$/;
 
 /** Creates the id of a question from its task and a part that is unique there, such as a position in the journal. */
 export function createQuestionId(task: string, unique: string | number): string {

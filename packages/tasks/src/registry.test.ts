@@ -192,11 +192,10 @@ test('a registry of another tenant, or on another store, sees nothing', async ()
 });
 
 test('the factory makes the store a configuration names', async () => {
-  await using store = createTaskStore();
+  await using store = createTaskStore('memory');
   expect(store.name).toBe('memory');
-  await using redis = createTaskStore({ backend: 'redis', url: 'redis://127.0.0.1:1' });
   await using postgres = createTaskStore({ backend: 'postgres', url: 'postgres://127.0.0.1:1/none' });
-  expect([redis.name, postgres.name]).toEqual(['redis', 'postgres']);
+  expect(postgres.name).toBe('postgres');
   expect(() => createTaskStore({ backend: 'etcd' as 'memory' })).toThrow(/^backend: expected .memory. or .sqlite. or/);
   expect(() => createTaskStore({ backend: 'constructor' as 'memory' })).toThrow(
     /^backend: expected .memory. or .sqlite. or/,

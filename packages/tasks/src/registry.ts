@@ -1,4 +1,10 @@
-import { type CancellationToken, type CancelReason, type CancelReasonInit, isCancelledError } from '@whoa/core';
+import {
+  type CancellationToken,
+  type CancelReason,
+  type CancelReasonInit,
+  isCancelledError,
+  SettingsError,
+} from '@whoa/core';
 import { type CancelOptions, LADDERS, systemWorld } from '@whoa/core/embed';
 import { readCancelOptions } from '@whoa/core/internal';
 import { LeaseLostError } from './errors.ts';
@@ -45,7 +51,7 @@ export type Registration = { readonly key: string; readonly taskId: string } & (
  */
 export interface CancellationRegistry extends AsyncDisposable {
   /** Registers work and claims it. The key defaults to a new id. */
-  register(options?: { readonly key?: string }): Promise<Registration>;
+  register(options?: { readonly key?: string | undefined }): Promise<Registration>;
   /** Cancels the work that was registered under a key, in any process. */
   cancel(key: string, reason?: CancelReasonInit, options?: CancelOptions): Promise<StoreCancelReceipt>;
   /** True from the moment a cancel is accepted. */
@@ -88,7 +94,10 @@ export function createCancellationRegistry(options: CancellationRegistryOptions)
     if (receipt.result === 'full') throw new StoreFullError(receipt);
     const { id: taskId, agent, status } = receipt.task;
     if (agent !== AGENT)
-      throw new TypeError(`key: '${key}' belongs to a task of the agent '${agent}'; only its runners can work on it`);
+      throw new SettingsError(
+        'key',
+        `'${key}' belongs to a task of the agent '${agent}'; only its runners can work on it`,
+      );
     const about = { key, taskId };
     if (held.has(taskId)) return { ...about, result: 'held', status };
     const mine = new HeldTask(taskId);

@@ -68,7 +68,7 @@ interface IdempotencyOptions {
 
 interface CreateOptions extends IdempotencyOptions {
   /** What the task does to the other tasks of its conversation. Defaults to `replace`. */
-  readonly policy?: Policy;
+  readonly policy?: Policy | undefined;
 }
 
 /** The result of creating a task. */
@@ -113,22 +113,20 @@ export type SendReceipt =
   | { readonly result: 'not-found' };
 
 interface ReadOptions {
-  readonly after?: number;
-  readonly limit?: number;
-  /** How long the caller will keep reading. Until then the worker writes more often. */
-  readonly watchTtlMs?: number;
+  readonly after?: number | undefined;
+  readonly limit?: number | undefined;
 }
 
 /** Which tasks to list, newest first. */
 export interface ListFilter {
   readonly tenant: string;
-  readonly status?: TaskStatus;
-  readonly conversation?: string;
+  readonly status?: TaskStatus | undefined;
+  readonly conversation?: string | undefined;
   /** Only background tasks that belong to this conversation: their keys are from `createBackgroundKey`. */
-  readonly backgroundOf?: string;
-  readonly limit?: number;
+  readonly backgroundOf?: string | undefined;
+  readonly limit?: number | undefined;
   /** `next` of the previous page. */
-  readonly cursor?: string;
+  readonly cursor?: string | undefined;
 }
 
 /** One page of a list of tasks. */

@@ -1,4 +1,5 @@
 import type { AppContext, CancelReason, Json, Policy, StopLevel, Usage } from '@whoa/core';
+import { settings } from '@whoa/core/internal';
 import type { Question } from './question.ts';
 import type { FinalStatus, TaskStatus } from './status.ts';
 
@@ -78,9 +79,16 @@ export type NumberedCommand = { readonly number: number } & (
   | { readonly type: 'steer'; readonly message: Json; readonly task?: string }
 );
 
-/** Strips a command to what callers may send. Don't let one name a `task`: the command would end that task. */
-export function sendable(command: TaskCommand): TaskCommand {
-  return command.type === 'steer' ? { type: 'steer', message: command.message } : command;
+/**
+ * Strips a command to what callers may send, and rejects what no worker would carry out. Don't let one name a `task`: the
+ * command would end that task.
+ */
+export function sendable({ type, ...command }: TaskCommand): TaskCommand {
+  const { callId, reason, message = null } = command as { callId?: string; reason?: CancelReason; message?: Json };
+  if (type === 'steer') return { type, message };
+  settings.oneOf('cancel-call', 'steer')(type, 'command.type');
+  settings.nonEmptyText(callId, 'command.callId');
+  return { type, callId: callId!, ...(reason !== undefined && { reason }) };
 }
 
 /** The outcome of a finished task. */
@@ -154,12 +162,14 @@ export interface TaskSummary {
   readonly status: TaskStatus;
   /** Where it is while it is live. */
   readonly stage?: Stage;
-  /** In `later`: until when. In `ready`: since when. */
+  /** In `delayed`: until when. In `ready`: since when. */
   readonly stageAt?: number;
-  /** In `later`, while other messages may join: the policy to apply to its conversation afterwards. */
+  /** In `delayed`, while other messages may join: the policy to apply to its conversation afterwards. */
   readonly policy?: Policy;
   /** Fences workers: increases whenever the task is taken, handed back or taken away. */
   readonly epoch: number;
+  /** Names the claim that holds it; after its end, the last one. */
+  readonly claimHash?: string;
   /**
    * Claims since the last progress that were not handed back. Each one after the first means that a worker crashed. From
    * 2 on, a task that waits is a suspect: a worker holds one at a time.
@@ -187,8 +197,6 @@ export interface TaskSummary {
   readonly waiting?: number;
   /** It has asked questions. Left out if it never did. */
   readonly hasAsked?: true;
-  /** A client is reading the journal until this time. */
-  readonly watchedUntil?: number;
   readonly outcome?: Omit<TaskOutcome, 'history' | 'newMessages'>;
 }
 
@@ -196,7 +204,7 @@ export interface TaskSummary {
  * Where a live task is. `later`: its start time has not come. `queue`: other tasks of its conversation come first.
  * `ready`: it can be taken. `held`: a session holds it. `parked`: it waits for answers, without a worker.
  */
-export type Stage = 'delayed' | 'queued' | 'ready' | 'held' | 'parked';
+type Stage = 'delayed' | 'queued' | 'ready' | 'held' | 'parked';
 
 /** Everything a store knows about a task except its journal. Plain data. */
 export interface TaskRecord extends TaskSummary {
@@ -207,17 +215,16 @@ export interface TaskRecord extends TaskSummary {
   readonly questions?: readonly Question[];
 }
 
-/** Returns whether a client is reading the journal of a task. */
-export function isWatched({ watchedUntil = 0 }: Pick<TaskSummary, 'watchedUntil'>, now: number): boolean {
-  return now < watchedUntil;
-}
-
 /** One event of a task, in order. Positions start at 1. A missing position means that a later entry replaced it. */
 export interface JournalEntry {
   readonly position: number;
   readonly epoch: number;
   readonly at: number;
   readonly event: Json;
+  /** Names the claim that wrote it. */
+  readonly claimHash: string;
+  /** How much this claim had said with this event: each UTF-16 unit of words counts 1, and each other event. */
+  readonly said: number;
 }
 
 /** The state of a conversation. At most one of its tasks is current; the others wait. */

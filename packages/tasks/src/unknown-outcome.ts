@@ -13,7 +13,7 @@ export class UnknownOutcomeError extends Error {
   /** The nonce to pass when repeating `create`, `send` or `answer`. */
   readonly nonce: string | undefined;
 
-  constructor(operation: string, { nonce, ...options }: { cause?: unknown; nonce?: string } = {}) {
+  constructor(operation: string, { nonce, ...options }: { cause?: unknown; nonce?: string | undefined } = {}) {
     const advice = nonce === undefined ? 'repeating it is safe' : 'with the nonce of this error repeating it is safe';
     super(`The answer to '${operation}' was lost; it may have happened or not. Ask again: ${advice}`, options);
     this.operation = operation;

@@ -11,7 +11,7 @@ if (isOlder(process.versions.node, needed)) {
   console.error(
     `whoa: Node ${process.versions.node} is too old; install Node ${needed} or newer from https://nodejs.org`,
   );
-  console.error('      (in a clone on Linux x64, scripts/with-node npx whoa … installs one)');
+  console.error('      (in a clone on Linux x64, scripts/with-node whoa … installs one)');
   process.exitCode = 2;
 } else if (existsSync(built)) {
   await import(built.href);

@@ -1,4 +1,3 @@
-import { findClosestName } from './closest-name.ts';
 import type { Command, Use } from './command.ts';
 import { COMMANDS } from './command-table.ts';
 import type { System } from './system.ts';
@@ -17,7 +16,7 @@ export async function main(args: readonly string[], system: System = process): P
   const known = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   const asJson = has(rest, '--json') && known?.isProtocol === undefined;
   try {
-    if (known === undefined) throw usage(`unknown command '${name}'; ${suggestCommand(name)}`);
+    if (known === undefined) throw usage(`unknown command '${name}'; ${await suggestCommand(name)}`);
     const { command } = await known.load();
     if (wantsHelp(rest)) return print(command.help, system);
     if (known.isProtocol && has(rest, '--json')) throw usage('--json: its standard output is for the editor');
@@ -27,9 +26,10 @@ export async function main(args: readonly string[], system: System = process): P
   }
 }
 
-function suggestCommand(typed: string): string {
+async function suggestCommand(typed: string): Promise<string> {
   const names = Object.keys(COMMANDS);
-  const closest = findClosestName(typed, names);
+  const { settings } = await import('@whoa/core/internal');
+  const closest = settings.findClosestName(typed, names);
   return closest === undefined ? `use one of ${names.join(', ')}` : `did you mean '${closest}'?`;
 }
 

@@ -18,7 +18,6 @@ const runner = createRunner({
   agents: { tester: agent },
   leaseMs: Number(leaseMs),
   pollIntervalMs: Number(pollIntervalMs),
-  flushIntervalMs: 20,
 });
 process.once('message', () => {
   runner[Symbol.asyncDispose]()

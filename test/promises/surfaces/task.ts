@@ -1,11 +1,19 @@
 import { join } from 'node:path';
 import type { CallResult, StopReport } from '@whoa/core';
 import type { HistoryEntry } from '@whoa/core/testing';
-import { isFinalStatus, type TaskRecord, type TaskRef, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
+import {
+  followTask as follow,
+  isFinalStatus,
+  type TaskRecord,
+  type TaskRef,
+  type TaskStore,
+  type TaskStoreConfig,
+} from '@whoa/tasks';
 import { afterAll } from 'vitest';
 import { type Child, startProgram } from '../../tasks/child.ts';
 import { openStore } from '../../tasks/open-store.ts';
 import { type SharedStoreKind, storeKinds } from '../../tasks/shared-stores.ts';
+import { ShownJournal } from '../../tasks/shown-journal.ts';
 import { type Fixture, merged, until } from '../fixture.ts';
 import { machineTime } from '../test-agent.ts';
 import type { PromptResult, RunningPrompt, Surface } from './surface.ts';
@@ -26,7 +34,7 @@ export interface OpenSharedStore {
 }
 
 /** Places of the kinds named. A server is started when it is first needed, and stopped after the last test of the file. */
-export function sharedStores(names: readonly string[] = ['SQLite', 'Redis', 'Postgres']): OpenSharedStore[] {
+export function sharedStores(names: readonly string[] = ['SQLite', 'Postgres']): OpenSharedStore[] {
   return storeKinds
     .filter(({ name }) => names.includes(name))
     .map((kind) => {
@@ -54,7 +62,7 @@ function shareStore(kind: SharedStoreKind): OpenSharedStore {
       if (!location.startsWith('{')) return location;
       const own = `own_${++count}`;
       const config = JSON.parse(location) as TaskStoreConfig;
-      return JSON.stringify({ ...config, ...(config.backend === 'redis' ? { prefix: own } : { schema: own }) });
+      return JSON.stringify({ ...config, schema: own });
     },
   };
 }
@@ -96,6 +104,11 @@ export function followTask(store: TaskStore, ref: TaskRef, fixture: Fixture): Ru
   const note = (entry: HistoryEntry): void => {
     seen.push({ at: machineTime(), entry });
   };
+  const shown = new ShownJournal();
+  let isFollowing = false;
+  const show = async (): Promise<void> => {
+    for await (const one of follow(store, ref)) if (one.type !== 'end') shown.add(one);
+  };
   const look = async (): Promise<TaskRecord> => {
     const task = await store.get(ref);
     if (task === undefined) throw new Error(`task ${ref.id} is gone`);
@@ -124,9 +137,10 @@ export function followTask(store: TaskStore, ref: TaskRef, fixture: Fixture): Ru
     end: () => waitForEnd(store, ref, look).then(read),
     read,
     async readText() {
-      const entries = await store.read(ref, { watchTtlMs: 1_000 });
-      note({ seen: 'journal', id: ref.id, entries });
-      return joinWords(entries.map(({ event }) => event as unknown as JournalEvent));
+      if (!isFollowing) show().catch(() => {});
+      isFollowing = true;
+      note({ seen: 'journal', id: ref.id, entries: await store.read(ref) });
+      return joinWords(shown.entries.map(({ event }) => event as unknown as JournalEvent));
     },
     history: async () => {
       await read();

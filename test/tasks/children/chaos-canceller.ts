@@ -3,20 +3,15 @@ import type { TaskRef } from '@whoa/tasks';
 import { retryWhileUnavailable } from '../ask-until-answered.ts';
 import { openStore } from '../open-store.ts';
 
-let store = openStore(process.argv[2]!);
+const store = openStore(process.argv[2]!);
 
 interface Wish {
   readonly ref: TaskRef;
   readonly mode: 'graceful' | 'now' | 'kill';
 }
 
-process.on('message', (message: Wish | { readonly location: string }) => {
-  if ('location' in message) {
-    store = openStore(message.location);
-    return;
-  }
-  const { ref, mode } = message;
-  retryWhileUnavailable(() => store.cancel(ref, { by: 'chaos' }, { mode }), { isGrowing: true }).then(
+process.on('message', ({ ref, mode }: Wish) => {
+  retryWhileUnavailable(() => store.cancel(ref, { by: 'chaos' }, { mode })).then(
     (receipt) => process.send?.({ id: ref.id, receipt }),
     (error: unknown) => process.send?.({ id: ref.id, error: String(error) }),
   );

@@ -31,7 +31,10 @@ const runner = createRunner({
   agents: { job },
   leaseMs: 1_000,
   pollIntervalMs: 200,
-  hooks: { 'task-end': ({ id, status }) => write({ type: 'end', id, status }) },
+  hooks: {
+    'task-end': ({ id, status }) => write({ type: 'end', id, status }),
+    'task-left': ({ id, status }) => write({ type: 'left', id, status }),
+  },
 });
 process.once('SIGTERM', () => {
   (engine ?? runner)

@@ -77,7 +77,6 @@ const runner = createRunner({
   agents: { assistant: agent },
   leaseMs: 400,
   pollIntervalMs: 40,
-  flushIntervalMs: 10,
 });
 process.once('message', () => {
   runner[Symbol.asyncDispose]()

@@ -6,6 +6,5 @@ import { countingAgent } from './counting-agent.ts';
 const runner = createRunner({
   store: openStore(process.argv[2]!),
   agents: { assistant: countingAgent },
-  flushIntervalMs: 20,
 });
 await runner.serve();

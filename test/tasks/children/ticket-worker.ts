@@ -4,11 +4,11 @@ import { createRunner, createTaskStore } from '@whoa/tasks';
 import { Queue } from 'bullmq';
 import { countingAgent } from './counting-agent.ts';
 
-const [url = '', name = ''] = process.argv.slice(2);
-const { hostname: host, port } = new URL(url);
+const [storeUrl = '', queueUrl = '', name = ''] = process.argv.slice(2);
+const { hostname: host, port } = new URL(queueUrl);
 const queue = new Queue(name, { connection: { host, port: Number(port) } });
 const engine = createBullmqEngine({
-  store: createTaskStore(url),
+  store: createTaskStore(storeUrl),
   queue,
   agents: ['assistant'],
   reofferIntervalMs: 500,
@@ -16,7 +16,6 @@ const engine = createBullmqEngine({
 const runner = createRunner({
   store: engine.store,
   agents: { assistant: countingAgent },
-  flushIntervalMs: 20,
   leaseMs: 1_000,
   pollIntervalMs: 200,
 });

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import type { StoreOptions } from '@whoa/tasks/store';
 import * as fc from 'fast-check';
-import { canonical, look, lookClosely, toHintText, toResult, type View } from './compare.ts';
+import { canonical, look, lookClosely, toResult, type View } from './compare.ts';
 import { HISTORIES, type Step } from './history.ts';
 import { Made, type Mode, type Request, TENANTS } from './made.ts';
-import { type Contestant, openMemory, openPostgres, openRedis, openSqlite } from './stores.ts';
+import { type Contestant, openMemory, openPostgres, openSqlite } from './stores.ts';
 import { SharedTime } from './time.ts';
 
 const RULES: Readonly<Record<Mode, StoreOptions>> = {
@@ -21,7 +21,6 @@ const MAX_FAILURES = 5;
 const START = Date.UTC(2030, 0, 1);
 
 export interface AgreeOptions {
-  readonly redis: string;
   readonly postgres: string;
   readonly histories: number;
   /** The seed of the first history; the next has the next one. */
@@ -88,13 +87,12 @@ class Comparisons implements AsyncDisposable {
     if (known !== undefined) return known;
     const time = new SharedTime();
     const options = { rules: RULES[mode], time, name: `${mode}_${this.#name}` };
-    const { redis, postgres, isThorough = false } = this.#options;
+    const { postgres, isThorough = false } = this.#options;
     const stores = [
-      await openMemory(options, toHintText),
-      await openSqlite(options, toHintText),
-      await openRedis({ ...options, url: redis }, toHintText),
+      await openMemory(options, canonical),
+      await openSqlite(options, canonical),
       // It serves tenants by name, not by how long they waited.
-      ...(mode === 'ready-queues' ? [] : [await openPostgres({ ...options, url: postgres }, toHintText)]),
+      ...(mode === 'ready-queues' ? [] : [await openPostgres({ ...options, url: postgres }, canonical)]),
     ];
     const comparison = new Comparison(mode, { stores, time, isThorough });
     this.#comparisons.set(mode, comparison);

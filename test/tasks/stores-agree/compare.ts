@@ -1,6 +1,4 @@
 import type { ConversationRecord, TaskStore, TaskSummary } from '@whoa/tasks';
-import type { Hint } from '@whoa/tasks/store';
-import { signOrder } from '../../../packages/tasks/src/id.ts';
 import { TENANTS } from './made.ts';
 
 /** Lists whose order is up to the store. */
@@ -27,14 +25,6 @@ export async function toResult(request: Promise<unknown>): Promise<unknown> {
   } catch (error) {
     return { throws: (error as { code?: string }).code ?? String(error) };
   }
-}
-
-/** Serializes a hint. Stores whose channels are public sign the claim of an order; the others name it. */
-export function toHintText(hint: Hint): string {
-  if (!('order' in hint) || hint.order === undefined) return canonical(hint);
-  const { claim } = hint.order;
-  const signed = /^[0-9a-f]{40}$/.test(claim) ? claim : signOrder({ id: hint.id, claim });
-  return canonical({ ...hint, order: { ...hint.order, claim: signed } });
 }
 
 export interface Known {
@@ -70,7 +60,7 @@ export async function lookClosely(store: TaskStore, { tasks, keys, sessions, has
     Promise.all(tasks.map((task) => store.get(task))),
     Promise.all(written.map((task) => store.read(task))),
     Promise.all(keys.map((key) => store.find({ tenant, key }))),
-    Promise.all(sessions.map(async (session) => ({ held: await store.held({ domain: 0, session }) }))),
+    Promise.all(sessions.map(async (session) => ({ held: await store.held({ session }) }))),
     Promise.all(TENANTS.map((name) => store.counts({ tenant: name }))),
     Promise.all(TENANTS.map((name) => store.conversations({ tenant: name }))),
     Promise.all(TENANTS.map((name) => store.questions({ tenant: name, limit: 3 }))),

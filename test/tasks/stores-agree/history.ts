@@ -124,7 +124,7 @@ function onTasks(tenant: fc.Arbitrary<string>): fc.Arbitrary<Plan> {
     }),
     toPlans('read', fc.tuple(index, tenant), ([i, of]) => (made) => {
       const ref = made.ref(i, of);
-      return { call: (store) => store.read(ref, { watchTtlMs: 30_000 }) };
+      return { call: (store) => store.read(ref) };
     }),
     toPlans('remove', fc.tuple(index, tenant), ([i, of]) => (made) => {
       const ref = made.ref(i, of);

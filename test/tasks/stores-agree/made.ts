@@ -46,7 +46,7 @@ export class Made {
   }
 
   id(i: number): string {
-    return this.ids.at(-1 - (i % Math.max(1, this.ids.length))) ?? 't0-nothing';
+    return this.ids.at(-1 - (i % Math.max(1, this.ids.length))) ?? 't-nothing';
   }
 
   /** Usually one that holds its task, sometimes an earlier one. */

@@ -101,7 +101,7 @@ export const takes = toPlans('take', fc.tuple(worker, fc.nat(3), fc.nat(14)), ([
   // A request that is late on its way is most often one of a worker that has taken since.
   const by = ahead > 10 ? made.mostOftenTaking() : any;
   const number = Math.max(1, made.takeNumber(by) - Math.max(0, ahead - 10));
-  const about = { domain: 0, session: made.session(by), worker: by, leaseMs: LEASE_MS, claim: `c${made.step}` };
+  const about = { session: made.session(by), worker: by, leaseMs: LEASE_MS, claim: `c${made.step}` };
   const byId = (a: { claim: ClaimRef }, b: { claim: ClaimRef }): number => (a.claim.id < b.claim.id ? -1 : 1);
   return {
     isNew: true,
@@ -130,7 +130,7 @@ export const beats = toPlans(
     (made) => {
       const { id, epoch, session: holder, claim } = made.claim(i);
       const session = i < 4 && holder !== 'none' ? holder : made.session(by);
-      const beat = { domain: 0, session, count, confirmed: [{ id, epoch, claim, orderNumber }] };
+      const beat = { session, count, confirmed: [{ id, epoch, claim, orderNumber }] };
       return {
         call: (store) => store.heartbeat(beat),
         learn: (result: never) => made.learnTaken({ worker: by, session }, result),

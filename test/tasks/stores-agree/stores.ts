@@ -5,13 +5,10 @@ import { join } from 'node:path';
 import { createMemoryStore, type TaskStore } from '@whoa/tasks';
 import { createPostgresStore, createSqliteStore } from '@whoa/tasks/internal';
 import type { Hint, StoreOptions } from '@whoa/tasks/store';
-import { Redis } from 'ioredis';
 import pg from 'pg';
-import { openRedisStore } from '../../../packages/tasks/src/stores/redis.ts';
 import { TENANTS, WORKERS } from './made.ts';
-import { findRedisProblems } from './redis-keys.ts';
 import { findPostgresProblems, findSqliteProblems, type Query } from './rows.ts';
-import { createExactLibrary, type SharedTime } from './time.ts';
+import type { SharedTime } from './time.ts';
 import { Waiters } from './wakeups.ts';
 
 /** In memory where possible: this data need not survive a power cut. */
@@ -133,7 +130,8 @@ export async function openSqlite(
     setTime: () => Promise.resolve(),
     settle: () => Promise.resolve(time.runTimers()),
     findProblems: () => findSqliteProblems(query),
-    empty: () => Promise.resolve(database.exec(`BEGIN; ${emptied} UPDATE domain SET tick = 0, state = ''; COMMIT`)),
+    empty: () =>
+      Promise.resolve(database.exec(`BEGIN; ${emptied} UPDATE store_state SET tick = 0, state = ''; COMMIT`)),
     async [Symbol.asyncDispose]() {
       database.close();
       await store[Symbol.asyncDispose]();
@@ -142,38 +140,8 @@ export async function openSqlite(
   };
 }
 
-export async function openRedis(
-  { rules, time, name, url }: ContestantOptions & { readonly url: string },
-  toText: (hint: Hint) => string,
-): Promise<Contestant> {
-  const prefix = `agree-${name}`;
-  const options = { ...rules, url, prefix, shards: 1, world: time.world, timeoutMs: BUSY_MS };
-  const store = openRedisStore(options, () => time.now, createExactLibrary());
-  const client = new Redis(url);
-  const keys = async (): Promise<string[]> => client.keys(`${prefix}:*`);
-  return {
-    name: 'redis',
-    store,
-    heard: await listen(store, toText),
-    waiters: new Waiters(),
-    setTime: () => Promise.resolve(),
-    // The server sends hints before it reads the next command, so once a later reply has arrived, the hints have, too,
-    // and at most are not read yet.
-    settle: () => new Promise((resolve) => setImmediate(resolve)),
-    findProblems: async () => findRedisProblems(client, `${prefix}:{s0}:`, await keys()),
-    async empty() {
-      const left = await keys();
-      if (left.length > 0) await client.unlink(left);
-    },
-    async [Symbol.asyncDispose]() {
-      client.disconnect();
-      await store[Symbol.asyncDispose]();
-    },
-  };
-}
-
 /** Tables for the schema and subscriptions, not for tasks. */
-const POSTGRES_KEPT = ['layout', 'settings', 'functions', 'watchers', 'domain'];
+const POSTGRES_KEPT = ['layout', 'settings', 'functions', 'inboxes', 'interests', 'store_state'];
 /** Deleted rows make the tables grow until they are vacuumed. */
 const HISTORIES_PER_VACUUM = 100;
 
@@ -203,8 +171,8 @@ export async function openPostgres(
   };
   const all = await query(`SELECT quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = '${schema}'`);
   const tables = all.map((row) => String(row['name'])).filter((table) => !POSTGRES_KEPT.includes(table));
-  const domain = `UPDATE ${schema}.domain SET last_contact_at = -1, grace_until = 0, grace_granted = false, sweep_requested_at = 0;`;
-  const emptied = `${domain} ${tables.map((table) => `DELETE FROM ${schema}.${table};`).join('')}`;
+  const state = `UPDATE ${schema}.store_state SET last_contact_at = -1, grace_until = 0, grace_granted = false, sweep_requested_at = 0;`;
+  const emptied = `${state} ${tables.map((table) => `DELETE FROM ${schema}.${table};`).join('')}`;
   let histories = 0;
   return {
     name: 'postgres',
@@ -218,7 +186,7 @@ export async function openPostgres(
     async empty() {
       await client.query(emptied);
       if (++histories % HISTORIES_PER_VACUUM > 0) return;
-      await client.query(`VACUUM ${[...tables, 'domain'].map((table) => `${schema}.${table}`).join(', ')}`);
+      await client.query(`VACUUM ${[...tables, 'store_state'].map((table) => `${schema}.${table}`).join(', ')}`);
     },
     async [Symbol.asyncDispose]() {
       await client.end();

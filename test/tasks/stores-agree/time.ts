@@ -1,5 +1,4 @@
 import { systemClock, type World } from '@whoa/core/embed';
-import { createLibrary, type Library, RULES } from '../../../packages/tasks/src/stores/redis/library.ts';
 
 /** The time and the ids of one history: the same for every store, and exact to the millisecond. */
 export class SharedTime {
@@ -26,16 +25,4 @@ export class SharedTime {
   #worldWith(setTimer: World['clock']['setTimer']): World {
     return { clock: { now: () => this.now, setTimer }, createId: () => this.nonce, random: () => 0.5 };
   }
-}
-
-const SERVER_TIME = "local time = redis.call('TIME')";
-const NO_TIME = 'local time = { 0, 0 }';
-
-/**
- * Returns rules that use the test's time as the offset from the server's clock. Between two reads of that clock some
- * milliseconds pass, so times could only be compared roughly.
- */
-export function createExactLibrary(rules: string = RULES): Library {
-  if (!rules.includes(SERVER_TIME)) throw new Error(`the rules no longer read the time with: ${SERVER_TIME}`);
-  return createLibrary(rules.replace(SERVER_TIME, NO_TIME));
 }

@@ -6,6 +6,8 @@ export interface Front extends AsyncDisposable {
   readonly url: string;
   /** Cuts all connections, and refuses new ones until it is called with `false`. */
   cut(isCut: boolean): void;
+  /** Passes nothing on until it is called with `false`. Connections that are opened meanwhile stay silent for good. */
+  silence(isSilent: boolean): void;
 }
 
 /** Connects to the first port that listens. */
@@ -24,7 +26,10 @@ async function reach(ports: readonly number[]): Promise<Socket | undefined> {
 /** Opens a balancer; `ports` are the instances that live, the preferred one first. */
 export async function openFront(ports: () => readonly number[]): Promise<Front> {
   const sockets = new Set<Socket>();
+  /** Those with both sides. */
+  const passing = new Set<Socket>();
   let isCut = false;
+  let isSilent = false;
   const track = (socket: Socket): void => {
     sockets.add(socket);
     socket.on('error', () => socket.destroy());
@@ -33,6 +38,7 @@ export async function openFront(ports: () => readonly number[]): Promise<Front> 
   const server = createServer((client) => {
     track(client);
     if (isCut) return void client.destroy();
+    if (isSilent) return void client.pause();
     reach(ports())
       .then((upstream) => {
         if (upstream === undefined || client.destroyed) {
@@ -40,6 +46,7 @@ export async function openFront(ports: () => readonly number[]): Promise<Front> 
           return client.destroy();
         }
         track(upstream);
+        for (const socket of [client, upstream]) passing.add(socket.once('close', () => passing.delete(socket)));
         client.pipe(upstream).pipe(client);
         client.once('close', () => upstream.destroy());
         return upstream.once('close', () => client.destroy());
@@ -56,6 +63,11 @@ export async function openFront(ports: () => readonly number[]): Promise<Front> 
     cut(cut) {
       isCut = cut;
       if (cut) drop();
+    },
+    silence(silent) {
+      isSilent = silent;
+      const change = silent ? 'pause' : 'resume';
+      for (const socket of passing) socket[change]();
     },
     async [Symbol.asyncDispose]() {
       const closed = once(server, 'close');

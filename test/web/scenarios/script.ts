@@ -51,7 +51,7 @@ function answerTo(
   if (what === 'call' && !hasResult) return { parts: [{ text: CALLING }, { call: tool, input: { site: id } }] };
   const stall = { stall: state.gate.promise };
   // A process that takes a reply over calls the model again.
-  if (what === 'half' && !isRepeat)
+  if (what === 'hold' || (what === 'half' && !isRepeat))
     return { parts: [{ text: [...WORDS.slice(0, PAUSE_AFTER), stall, ...WORDS.slice(PAUSE_AFTER)] }] };
   if (what === 'stall') return { parts: [{ text: [stall, ...WORDS] }] };
   if (what === 'huge') return { parts: [{ text: HUGE }], pace: { intervalMs: 4 } };

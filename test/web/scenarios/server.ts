@@ -9,7 +9,8 @@ import { streamText, tool } from 'ai';
 import { z } from 'zod';
 import { fileFor } from '../files.ts';
 
-const [store = '', model = '', control = '', script = '', kind = '', leaseMs = ''] = process.argv.slice(2);
+const [store = '', model = '', control = '', script = '', kind = '', leaseMs = '', database = ''] =
+  process.argv.slice(2);
 const MUST_FINISH_MS = 60_000;
 
 /** Reports to the scenario that a tool has started, and waits until it is released. */
@@ -44,7 +45,8 @@ const charge = defineTool({
 const handler = createChatHandler({
   store,
   leaseMs: Number(leaseMs),
-  authenticate: () => 'ada',
+  authenticate: (request) => /\buser=(\w+)/.exec(request.headers.get('cookie') ?? '')?.[1] ?? 'ada',
+  ...(database !== '' && { history: (await import('../../server/app-database.ts')).openDatabase(database).history }),
   ...(kind === 'agent'
     ? {
         agent: createAgent({

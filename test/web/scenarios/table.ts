@@ -4,6 +4,7 @@ import { ASKING } from './asking.ts';
 import { CHANGING } from './changing.ts';
 import { LOST } from './lost.ts';
 import { READING } from './reading.ts';
+import { SENDING } from './sending.ts';
 import { STOPPING } from './stopping.ts';
 
-export const SCENARIOS: readonly Scenario[] = [...STOPPING, ...READING, ...ASKING, ...CHANGING, ...LOST];
+export const SCENARIOS: readonly Scenario[] = [...STOPPING, ...SENDING, ...READING, ...ASKING, ...CHANGING, ...LOST];

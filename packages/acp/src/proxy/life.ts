@@ -61,8 +61,11 @@ export class AgentLife {
     return this.#agent?.now() ?? { pid: 0, startTime: 0 };
   }
 
-  async endSince(moment: AgentMoment, except: readonly AgentSpan[]): Promise<AgentCleanup> {
-    return (await this.#agent?.endSince(moment, { except })) ?? NOTHING;
+  async endSince(
+    moment: AgentMoment,
+    { except, onDead }: { readonly except: readonly AgentSpan[]; readonly onDead: () => void },
+  ): Promise<AgentCleanup> {
+    return (await this.#agent?.endSince(moment, { except, onDead })) ?? NOTHING;
   }
 
   /** Sends a request of the proxy. Resolves with the response; `undefined` if there is none. */

@@ -16,9 +16,11 @@ export interface AgentSpan {
 
 /** What is known after processes were ended; `verified` as in `CleanupReport` of `@whoa/tools`. */
 export interface AgentCleanup {
-  readonly verified: 'kernel' | 'tags' | 'no';
+  readonly verified: 'namespace' | 'cgroup' | 'tags' | 'no';
   readonly ended: number;
   readonly survivors: number;
+  /** How many running processes may belong to another prompt and were left alone, if any. */
+  readonly shared?: number;
 }
 
 /** An agent that was started. `ContainedProcess` of `@whoa/tools` is one, if its streams are pipes. */
@@ -29,7 +31,14 @@ export interface ProxiedAgent {
   /** Returns the current moment, for `endSince`. */
   now(): AgentMoment;
   /** Ends what it started after a moment, while it continues; not what was started in `except`. */
-  endSince(moment: AgentMoment, options: { readonly except: readonly AgentSpan[] }): Promise<AgentCleanup>;
+  endSince(
+    moment: AgentMoment,
+    options: {
+      readonly except: readonly AgentSpan[];
+      /** Called when the known processes are dead; the proof may follow later. */
+      readonly onDead?: () => void;
+    },
+  ): Promise<AgentCleanup>;
   /** Ends it and everything it started. */
   end(): Promise<AgentCleanup>;
 }
@@ -37,7 +46,7 @@ export interface ProxiedAgent {
 /** How the agent took a stop: `answered-for` means that it had not answered in time, `exited` that its process had ended. */
 export type Obedience = 'cancelled' | 'other-answer' | 'error' | 'answered-for' | 'exited';
 
-/** What one stop did to one prompt. */
+/** What one stop did to one prompt. Reported when the end of its processes is proved, which may be after the answer. */
 interface ProxyStopReport {
   readonly type: 'stop';
   readonly session: string;
@@ -67,12 +76,12 @@ export interface ProxyOptions {
   /** Starts the agent. It is called again if the agent had to be ended. */
   readonly start: () => Promise<ProxiedAgent>;
   /** How long an agent may take to answer a cancel before it is answered for; defaults to 800 ms. */
-  readonly waitMs?: number;
-  readonly onEvent?: (event: ProxyEvent) => void;
+  readonly waitMs?: number | undefined;
+  readonly onEvent?: ((event: ProxyEvent) => void) | undefined;
   /** Default to the process's standard streams. */
-  readonly input?: Readable;
-  readonly output?: Writable;
-  readonly clock?: Clock;
+  readonly input?: Readable | undefined;
+  readonly output?: Writable | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 /** A connection between an editor and an agent. */

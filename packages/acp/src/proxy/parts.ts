@@ -37,6 +37,10 @@ export abstract class Parts {
   version = 1;
   /** How many messages of the agent were not passed on. */
   dropped = 0;
+  /** When a stop was last answered. */
+  stoppedAt: number = -Infinity;
+  /** Stops that are answered, and reported when the end of their processes is proved. */
+  readonly reports: Set<Promise<void>> = new Set();
 
   constructor({ clock = systemWorld.clock, waitMs = WAIT_MS }: ProxyOptions) {
     this.clock = clock;

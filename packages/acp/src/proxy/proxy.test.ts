@@ -231,6 +231,23 @@ test('a prompt that is sent while the one before is being stopped waits for its 
   expect(editorReceived(harness)).toEqual([{ 2: CANCELLED }, { 3: { stopReason: 'end_turn' } }]);
 });
 
+test('the editor gets its answer when the known processes are dead, and the report follows with the proof', async () => {
+  const harness = await openProxy();
+  await initialize(harness);
+  await harness.send(prompt(2), cancel());
+  const { promise, resolve } = Promise.withResolvers<void>();
+  harness.agent.proof = promise;
+  await harness.agent.send({ id: 2, result: CANCELLED });
+  expect(editorReceived(harness)).toEqual([{ 2: CANCELLED }]);
+  expect(harness.events).toEqual([]);
+  resolve();
+  await harness.clock.advance(1);
+  expect(harness.events).toMatchObject([{ type: 'stop', processes: { ended: 2 } }]);
+  await harness.send(prompt(3));
+  await harness.agent.send({ id: 3, result: { stopReason: 'end_turn' } });
+  expect(editorReceived(harness)).toEqual([{ 3: { stopReason: 'end_turn' } }]);
+});
+
 test('a prompt that waits is cancelled without the agent', async () => {
   const harness = await openProxy();
   await initialize(harness);
@@ -250,6 +267,7 @@ test('a stop does not touch another session, nor processes that may be of its pr
   await harness.clock.advance(1_000);
   expect(editorReceived(harness)).toEqual(['agent_message_chunk', { 2: CANCELLED }]);
   expect(harness.agent.endings.at(-1)).toMatchObject({ except: [{ since: { pid: 1 } }] });
+  expect(harness.events).toMatchObject([{ type: 'stop', processes: { shared: 1 } }]);
   await harness.agent.send({ id: 3, result: { stopReason: 'end_turn' } });
   expect(editorReceived(harness)).toEqual([{ 3: { stopReason: 'end_turn' } }]);
 });

@@ -41,7 +41,6 @@ class Connection extends Parts implements AcpProxy {
   readonly closed: Promise<{ readonly code: number }>;
   readonly #onEvent: ProxyOptions['onEvent'];
   readonly #end = Promise.withResolvers<{ readonly code: number }>();
-  #stoppedAt = -Infinity;
   #isOver = false;
 
   constructor(options: ProxyOptions, output: Writable) {
@@ -67,10 +66,7 @@ class Connection extends Parts implements AcpProxy {
     });
   }
 
-  readonly onEvent = (event: ProxyEvent): void => {
-    if (event.type === 'stop') this.#stoppedAt = this.clock.now();
-    this.#onEvent?.(event);
-  };
+  readonly onEvent = (event: ProxyEvent): void => this.#onEvent?.(event);
 
   readonly follow = (work: Promise<unknown>): void => {
     work.catch((error: unknown) => {
@@ -116,6 +112,7 @@ class Connection extends Parts implements AcpProxy {
     const processes = await this.life.end(by === 'input-end' ? this.waitMs : EXIT_MS);
     for (const session of sessions) recordExit(this, session);
     await stops;
+    await Promise.all(this.reports);
     this.onEvent({ type: 'end', by, dropped: this.dropped, processes });
     await waitAtMost(this.editor.flush(), FLUSH_MS, this.clock);
     this.editor.close();
@@ -165,7 +162,7 @@ class Connection extends Parts implements AcpProxy {
   /** An agent that ends in a stop is started again; otherwise its end is the end. */
   #agentGone(code: number | null): void {
     const isStopping = [...this.sessions.values()].some((session) => session.stop !== undefined || session.isOwed);
-    const isAftermath = this.clock.now() - this.#stoppedAt < AFTERMATH_MS;
+    const isAftermath = this.clock.now() - this.stoppedAt < AFTERMATH_MS;
     if (isStopping || isAftermath) this.follow(this.life.restart('it exited when it was told to stop'));
     else this.#close('agent-exit', code ?? 1);
   }

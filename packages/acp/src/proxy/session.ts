@@ -26,6 +26,8 @@ export interface Stop {
   timer?: Disposable;
   closedQuestions: number;
   cleanup?: AgentCleanup;
+  /** Called when the known processes are dead. */
+  onDead?: () => void;
 }
 
 /** How many calls of cancelled prompts are remembered, so that late news of them are dropped. */

@@ -86,8 +86,12 @@ async function endProcesses({ life, sessions }: Parts, session: ProxySession, st
   if (since === undefined || !isWhole(session, stop) || stop.hasExited) return;
   // What was started while other sessions worked may be theirs.
   const others = [...sessions.values()].flatMap((other) => (other === session ? [] : other.spans));
-  const { verified, ended, survivors } = await life.endSince(since, others);
-  stop.cleanup = { verified, ended: ended + (stop.cleanup?.ended ?? 0), survivors };
+  const { ended, verified, survivors, shared } = await life.endSince(since, {
+    except: others,
+    onDead: () => stop.onDead?.(),
+  });
+  const all = { verified, ended: ended + (stop.cleanup?.ended ?? 0), survivors };
+  stop.cleanup = shared === undefined ? all : { ...all, shared };
 }
 
 function finish(parts: Parts, session: ProxySession): void {
@@ -95,29 +99,45 @@ function finish(parts: Parts, session: ProxySession): void {
   if (stop.isEnding) return;
   stop.isEnding = true;
   stop.timer?.[Symbol.dispose]();
-  parts.follow(endProcesses(parts, session, stop).then(() => settle(parts, session, stop)));
+  // The editor gets its answer when the known processes are dead; the report follows with the proof.
+  let report: (() => void) | undefined;
+  const answerOnce = (): void => {
+    report ??= settle(parts, session, stop);
+  };
+  stop.onDead = answerOnce;
+  const proved = endProcesses(parts, session, stop).finally(answerOnce);
+  const reported = proved.then(() => {
+    report!();
+    parts.reports.delete(reported);
+  });
+  parts.reports.add(reported);
+  parts.follow(reported);
 }
 
-function settle(parts: Parts, session: ProxySession, stop: Stop): void {
+/** Answers the editor. Returns what reports the stop. */
+function settle(parts: Parts, session: ProxySession, stop: Stop): () => void {
   const { life, clock, onEvent } = parts;
+  const ms = Math.round(clock.now() - stop.startedAt);
   const closedCalls = isWhole(session, stop) ? closeAll(parts, session) : 0;
   answer(parts, session, stop);
   session.stop = undefined;
-  for (const { id } of stop.prompts) {
-    session.finish(id, life.now());
-    onEvent({
-      type: 'stop',
-      session: session.id,
-      prompt: id,
-      by: stop.by,
-      agent: toObedience(stop, id),
-      ms: Math.round(clock.now() - stop.startedAt),
-      closedCalls,
-      closedQuestions: stop.closedQuestions,
-      ...(stop.cleanup !== undefined && { processes: stop.cleanup }),
-    });
-  }
+  parts.stoppedAt = clock.now();
+  for (const { id } of stop.prompts) session.finish(id, life.now());
   stop.end.resolve();
+  return () => {
+    for (const { id } of stop.prompts)
+      onEvent({
+        type: 'stop',
+        session: session.id,
+        prompt: id,
+        by: stop.by,
+        agent: toObedience(stop, id),
+        ms,
+        closedCalls,
+        closedQuestions: stop.closedQuestions,
+        ...(stop.cleanup !== undefined && { processes: stop.cleanup }),
+      });
+  };
 }
 
 /** Closes what is open in a session. Returns how many calls were. */

@@ -79,7 +79,10 @@ export function settingsV1(
     id: setting.id,
     name: setting.name,
     currentValue: chosen[setting.id] ?? getInitialOption(setting),
-    options: setting.options.map((option) => ({ ...option })),
+    options: setting.options.map(({ description, ...option }) => ({
+      ...option,
+      ...(description !== undefined && { description }),
+    })),
     ...(setting.description !== undefined && { description: setting.description }),
     ...(setting.category !== undefined && { category: setting.category }),
   }));

@@ -21,10 +21,11 @@ export function introduceV1(options: AcpOptions): InitializeResponse {
       },
       _meta: { [META.cancelCall]: { method: CANCEL_CALL_METHOD } },
     },
-    authMethods: authMethods.map(({ terminal, ...method }) =>
-      terminal === undefined
+    authMethods: authMethods.map(({ id, name, description, terminal }) => {
+      const method = { id, name, ...(description !== undefined && { description }) };
+      return terminal === undefined
         ? method
-        : { type: 'terminal', ...method, args: [...terminal.args], ...(terminal.env && { env: { ...terminal.env } }) },
-    ),
+        : { type: 'terminal', ...method, args: [...terminal.args], ...(terminal.env && { env: { ...terminal.env } }) };
+    }),
   };
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { findRefusals } from '../testing/index.ts';
 import { type CallLedger, type CallRecord, createCallLedger } from '../turn/call-ledger.ts';
 import { findApprovedCall, toTrace } from '../turn/call-sites.ts';
-import { closeOpenCalls } from './close-open-calls.ts';
+import { closeOpenCalls, closeTurn } from './close-open-calls.ts';
 
 const reason = { kind: 'user', at: 0 };
 const user: ModelMessage = { role: 'user', content: 'Go' };
@@ -459,7 +459,7 @@ describe('a call that needs an approval', () => {
   });
   /** The record of a guarded tool whose call its loop runs. */
   const run = (calls: CallLedger, history: ModelMessage[], state: Partial<CallRecord>, id = 'a') => {
-    const site = findApprovedCall(history, id);
+    const site = findApprovedCall(history, { toolCallId: id, tool: 'slow', input: undefined });
     assert(site !== undefined);
     const { callId } = calls.begin({ toolCallId: id, tool: 'slow', trace: toTrace(site) });
     return calls.update(callId, state);
@@ -619,4 +619,92 @@ test('a call that failed with an unreadable error is described as text', () => {
   const closed = closeOpenCalls([user, assistant(call('a'), call('b'))], calls);
   expect(JSON.stringify(closed.at(-1))).toContain('could not be read');
   expect(findWireRefusals(closed)).toEqual([]);
+});
+
+test('arguments that are not a JSON object become one, and the call is still recognized', () => {
+  const calls = createCallLedger();
+  const given = (input: unknown): ModelMessage => ({
+    role: 'assistant',
+    content: [{ type: 'tool-call', toolCallId: 'a', toolName: 'slow', input }],
+  });
+  for (const input of ['{"at":', [1], 'x', 5, null, true]) {
+    const { callId } = calls.begin({ toolCallId: 'a', tool: 'slow', input, messages: [user] });
+    const once = closeOpenCalls([user, given(input)], calls);
+    expect(once[1]).toEqual(given({ invalidArguments: input }));
+    expect(findWireRefusals(once)).toEqual([]);
+    calls.update(callId, { state: 'finished', output: `late ${JSON.stringify(input)}` });
+    const twice = closeOpenCalls(once, calls);
+    expect(twice[2]).toMatchObject({ content: [{ output: { value: `late ${JSON.stringify(input)}` } }] });
+    expect(closeOpenCalls(twice, calls)).toEqual(twice);
+  }
+});
+
+test('an approved call that the loop runs next keeps its arguments', () => {
+  const asked: ModelMessage = {
+    role: 'assistant',
+    content: [
+      { type: 'tool-call', toolCallId: 'a', toolName: 'slow', input: [1] },
+      { type: 'tool-approval-request', approvalId: 'p', toolCallId: 'a' },
+    ],
+  };
+  const yes: ModelMessage = {
+    role: 'tool',
+    content: [{ type: 'tool-approval-response', approvalId: 'p', approved: true }],
+  };
+  expect(closeOpenCalls([user, asked, yes])[1]).toBe(asked);
+  expect(closeOpenCalls([user, asked, yes, user])[1]).toMatchObject({
+    content: [{ input: { invalidArguments: [1] } }, {}],
+  });
+});
+
+test('a call that never started is described the same way while another of its reply is being approved', () => {
+  const calls = createCallLedger();
+  for (const name of ['slow', 'fast']) calls.addTool(name);
+  const reply: ModelMessage = {
+    role: 'assistant',
+    content: [call('a'), { type: 'tool-approval-request', approvalId: 'p', toolCallId: 'a' }, call('b', 'fast')],
+  };
+  const [, after] = closeTurn([reply], { ledger: calls, history: [user] });
+  const value = 'Not started: the run was stopped first. It had no effect.';
+  expect(after).toMatchObject({ role: 'tool', content: [{ toolCallId: 'b', output: { value } }] });
+  const yes: ModelMessage = {
+    role: 'tool',
+    content: [{ type: 'tool-approval-response', approvalId: 'p', approved: true }],
+  };
+  const next = closeOpenCalls([user, reply, yes], calls).at(-1)!;
+  expect(next).toMatchObject({ content: [{}, { toolCallId: 'b', output: { value } }] });
+});
+
+describe('a call with the id of one that the provider runs', () => {
+  const searched = {
+    type: 'tool-call',
+    toolCallId: 'a',
+    toolName: 'web_search',
+    input: {},
+    providerExecuted: true,
+  } as const;
+  const found = {
+    type: 'tool-result',
+    toolCallId: 'a',
+    toolName: 'web_search',
+    output: { type: 'json', value: [] },
+  } as const;
+
+  test('gets its own result', () => {
+    const reply: ModelMessage = { role: 'assistant', content: [searched, found, call('a')] };
+    const [closed, results] = closeTurn([reply], { ledger: undefined, history: [user] });
+    expect(closed).toMatchObject({ content: [searched, found, { toolName: 'slow' }] });
+    const { toolCallId } = (closed!.content as { toolCallId: string }[])[2]!;
+    expect(results).toMatchObject({ role: 'tool', content: [{ toolCallId, toolName: 'slow' }] });
+  });
+
+  test('stays, with its result, if the provider never returned its own', () => {
+    const reply: ModelMessage = { role: 'assistant', content: [searched, call('a')] };
+    expect(closeOpenCalls([user, reply, tool(result('a')), user])).toEqual([
+      user,
+      assistant(call('a')),
+      tool(result('a')),
+      user,
+    ]);
+  });
 });

@@ -5,7 +5,7 @@ import { type AiSdkMessage, type AiSdkPart, type CallSite, findCallSites, getPar
 import { asText } from './as-json.ts';
 import { endReplies } from './ended-replies.ts';
 import { isMasked, type Output, outputFor } from './reported-result.ts';
-import { safeName, sameOr, wellFormed } from './wire-safe.ts';
+import { inputObject, safeName, sameOr, wellFormed } from './wire-safe.ts';
 
 /**
  * Makes a history valid again after a run was stopped: every call gets exactly one result, right after it. A call
@@ -37,10 +37,7 @@ export function closeOpenCalls<Message extends AiSdkMessage>(
 
 interface Closing {
   readonly ledger: CallLedger | undefined;
-  /**
-   * For a loop that closes the messages again before each step. Until then, a call that it runs or refuses first keeps
-   * its id, by which a page knows it.
-   */
+  /** Whether calls that the loop runs or refuses next keep their ids, by which a page knows them. */
   readonly keepsNextIds?: boolean;
   /** The messages before a turn, after which nothing waits for a loop. */
   readonly history?: readonly AiSdkMessage[];
@@ -132,21 +129,21 @@ class History {
     return this.#calls.get(message) ?? [];
   }
 
-  /** Returns a message with ids and tool names that every provider accepts. */
+  /** Returns a message with ids, tool names and arguments that every provider accepts. */
   withNames(message: AiSdkMessage): AiSdkMessage {
     const calls = this.getCalls(message);
     const named = getParts(message).map((part) => {
-      const id = this.#ids.get(part);
-      if (id !== undefined) return renamed(part, { toolCallId: id, toolName: safeName(asText(part.toolName)) });
-      const asked = calls.find(({ approval }) => approval?.request === part);
-      return asked === undefined ? part : renamed(part, { toolCallId: this.#getId(asked) });
+      const site = calls.find((one) => one.part === part || one.approval?.request === part);
+      const id = site && { toolCallId: this.#getId(site) };
+      if (part.type !== 'tool-call') return changed(part, { ...id });
+      // The loop runs an approved call next, with the arguments as they are.
+      const input = site && this.#isNext(site) ? part.input : inputObject(part.input);
+      return changed(part, { ...(id && { ...id, toolName: safeName(asText(part.toolName)) }), input });
     });
     return withParts(message, named);
   }
 
-  /**
-   * Returns a message of results without those that belong to none of the open calls, and marks the others as closed.
-   */
+  /** Returns a message with the results of open calls only, and marks those as closed. */
   keepResults(message: AiSdkMessage, open: Set<CallSite>): AiSdkMessage | undefined {
     const kept = getParts(message).flatMap((part) => {
       if (part.type !== 'tool-result') return [part];
@@ -164,19 +161,24 @@ class History {
     const moved = this.#results.get(site);
     if (moved !== undefined) return [this.#told(moved, site)];
     const { approval, tool } = site;
-    if (approval?.isLast && findApproved(site, this.#closing.ledger) === undefined) return [];
+    if (this.#isNext(site)) return [];
     const { history, isElsewhere } = this.#closing;
     if (history && ((approval && !approval.answer) || isElsewhere?.(tool))) return [];
     const output = this.#outputFor(site);
     return [{ type: 'tool-result', toolCallId: this.#getId(site), toolName: safeName(tool), output }];
   }
 
+  /** Whether the last message allows or denies the call, and the ledger has no record of it. */
+  #isNext(site: CallSite): boolean {
+    return site.approval?.isLast === true && findApproved(site, this.#closing.ledger) === undefined;
+  }
+
   #told(result: AiSdkPart, site: CallSite): AiSdkPart {
     const match = this.#matches.get(site) ?? 'none';
     const names = { toolCallId: this.#getId(site), toolName: safeName(asText(result.toolName)) };
-    if (!isMasked(result, match)) return renamed(result, names);
+    if (!isMasked(result, match)) return changed(result, names);
     const output = this.#outputFor(site);
-    return renamed(output.value === result.output?.value ? result : { ...result, output }, names);
+    return changed(output.value === result.output?.value ? result : { ...result, output }, names);
   }
 
   #outputFor(site: CallSite): Output {
@@ -196,9 +198,10 @@ function withParts(message: AiSdkMessage, parts: readonly AiSdkPart[]): AiSdkMes
   return content === given ? message : { ...message, content };
 }
 
-function renamed(part: AiSdkPart, names: { readonly toolCallId: string; readonly toolName?: string }): AiSdkPart {
-  const isSame = Object.entries(names).every(([name, value]) => part[name as 'toolCallId'] === value);
-  return isSame ? part : { ...part, ...names };
+/** Returns the same part if these fields are the same. */
+function changed(part: AiSdkPart, fields: Partial<AiSdkPart>): AiSdkPart {
+  const isSame = Object.entries(fields).every(([name, value]) => part[name as keyof AiSdkPart] === value);
+  return isSame ? part : { ...part, ...fields };
 }
 
 /** Whether no other of these calls has its id. */

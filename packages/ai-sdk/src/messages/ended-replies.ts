@@ -1,6 +1,6 @@
 import type { SharedV4ProviderMetadata } from '@ai-sdk/provider';
 import { isProof } from '../signature.ts';
-import { type AiSdkMessage, type AiSdkPart, getParts } from '../turn/call-sites.ts';
+import { type AiSdkMessage, type AiSdkPart, getParts, isProvided } from '../turn/call-sites.ts';
 import { asText } from './as-json.ts';
 import { sameOr } from './wire-safe.ts';
 
@@ -13,16 +13,16 @@ export function endReplies(messages: readonly AiSdkMessage[]): readonly AiSdkMes
   const end = messages.findLastIndex(({ role }) => role !== 'tool');
   const over = messages.slice(0, Math.max(0, end));
   const parts = over.flatMap(getParts);
-  const results = messages.flatMap(getParts).filter(({ type }) => type === 'tool-result');
-  const answered = new Set(results.map(({ toolCallId }) => toolCallId));
-  const isCut = ({ type, providerExecuted, toolCallId }: AiSdkPart): boolean =>
-    type === 'tool-call' && providerExecuted === true && !answered.has(toolCallId);
-  const calls = new Set(parts.filter(isCut).map(({ toolCallId }) => toolCallId));
-  const asked = parts.filter(({ type, toolCallId }) => type === 'tool-approval-request' && calls.has(toolCallId));
-  const gone = new Set([...calls, ...asked.map(({ approvalId }) => approvalId)]);
+  const replies = messages.filter(({ role }) => role === 'assistant').flatMap(getParts);
+  const answered = new Set(replies.filter(({ type }) => type === 'tool-result').map(({ toolCallId }) => toolCallId));
+  const cut = parts.filter((part) => isProvided(part) && !answered.has(part.toolCallId));
+  const ids = new Set(cut.map(({ toolCallId }) => toolCallId));
+  const asked = parts.filter(({ type, toolCallId }) => type === 'tool-approval-request' && ids.has(toolCallId));
+  // Not by the ids of calls: a call of ours may have the same.
+  const gone = new Set<unknown>([...cut, ...asked.map(({ approvalId }) => approvalId)]);
   const ended = over.flatMap((message) => {
     const given = getParts(message);
-    const kept = given.filter(({ toolCallId, approvalId }) => !gone.has(toolCallId ?? approvalId));
+    const kept = given.filter((part) => !gone.has(part) && !gone.has(part.approvalId));
     const content = sameOr(given, message.role === 'assistant' ? withoutLooseEnd(kept) : kept);
     if (content === given) return [message];
     return content.some(({ type }) => type !== 'custom') ? [{ ...message, content }] : [];
@@ -32,10 +32,8 @@ export function endReplies(messages: readonly AiSdkMessage[]): readonly AiSdkMes
 
 function withoutLooseEnd(parts: readonly AiSdkPart[]): readonly AiSdkPart[] {
   const visible = parts.filter((part) => !isBlank(part));
-  const isProvided = ({ type, providerExecuted }: AiSdkPart): boolean =>
-    type === 'tool-result' || providerExecuted === true;
   const spoken = visible.findLastIndex(
-    (part) => part.type !== 'reasoning' && part.type !== 'custom' && !isProvided(part),
+    (part) => part.type !== 'reasoning' && part.type !== 'custom' && part.type !== 'tool-result' && !isProvided(part),
   );
   // OpenAI takes its own calls only together with their thinking, and not every version of the AI SDK sends them.
   if (visible.slice(spoken + 1).some(isStored)) return visible.slice(0, spoken + 1);

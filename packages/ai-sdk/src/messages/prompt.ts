@@ -3,7 +3,7 @@ import { type Content, toText } from '@whoa/core';
 import type { ContentPart } from '@whoa/core/embed';
 import type { ModelMessage, ModelRequest } from '@whoa/core/model';
 import { decodeSignature } from '../signature.ts';
-import { safeName, wellFormed } from './wire-safe.ts';
+import { inputObject, safeName, wellFormed } from './wire-safe.ts';
 
 type Of<Role extends LanguageModelV4Message['role']> = Extract<LanguageModelV4Message, { role: Role }>;
 type ResultPart = Extract<Of<'tool'>['content'][number], { type: 'tool-result' }>;
@@ -66,11 +66,6 @@ function assistant(content: Extract<ModelMessage, { role: 'assistant' }>['conten
     }
   }
   return parts.some(({ type }) => type !== 'reasoning') ? [{ role: 'assistant', content: parts }] : [];
-}
-
-/** Wraps arguments that were not a JSON object: providers accept only objects. */
-function inputObject(input: unknown): unknown {
-  return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : { invalidArguments: input };
 }
 
 function toResult(message: ToolMessage, options: PromptOptions): ResultPart {

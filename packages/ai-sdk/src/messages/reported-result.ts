@@ -1,3 +1,4 @@
+import { type CancelReason, isCancelledError, type ToolResult } from '@whoa/core';
 import { describeError, describeStoppedCall, isCausedByCancel } from '@whoa/core/internal';
 import type { Match } from '../matching-records.ts';
 import type { CallLedger, CallRecord } from '../turn/call-ledger.ts';
@@ -23,14 +24,13 @@ export function outputFor(site: CallSite, { match, ledger, isWatched }: Known): 
     return failed('Outcome unknown: several calls had the same id, so its result cannot be identified.');
   const { request, answer } = site.approval ?? {};
   if (request !== undefined && answer?.approved !== true) return failed(notApproved(answer));
-  // A guarded tool's call is recorded before it starts, so a call without a record never started.
-  if (isWatched && ledger?.hasTool(site.tool))
-    return failed('Not started: the run was stopped first. It had no effect.');
-  // Record it, so that it stays unknown when the ledger knows more calls and more tools.
   const { toolCallId, tool } = site;
+  // A guarded tool's call is recorded before it starts, so a call without a record never started.
+  const state = isWatched && ledger?.hasTool(tool) ? 'not-started' : 'unknown';
+  // Record it, so that it stays so when the ledger knows more calls and more tools.
   const record = ledger?.begin({ toolCallId, tool, trace: toTrace(site) });
-  if (record !== undefined) ledger?.update(record.callId, { state: 'unknown' });
-  return failed(UNSEEN);
+  if (record !== undefined) ledger?.update(record.callId, { state });
+  return failed(UNSEEN[state]);
 }
 
 function notApproved(answer: AiSdkPart | undefined): string {
@@ -39,7 +39,12 @@ function notApproved(answer: AiSdkPart | undefined): string {
 }
 
 const RUNNING = 'Outcome unknown: it is still running. It may yet take effect.';
-const UNSEEN = 'Outcome unknown: the run was stopped while this call was open. It may have taken effect.';
+/** For calls of which nothing else is known. */
+const UNSEEN = {
+  'not-started': 'Not started: the run was stopped first. It had no effect.',
+  interrupted: 'Interrupted before it finished. It may have taken effect in part.',
+  unknown: 'Outcome unknown: the run was stopped while this call was open. It may have taken effect.',
+};
 
 const STOPPED: ReadonlySet<CallRecord['state']> = new Set(['interrupted', 'not-started', 'unknown']);
 
@@ -61,20 +66,23 @@ export function toOutput({ state, output, error, reason, late }: CallRecord): Ou
       return failed(describeError(error));
     case 'interrupted':
     case 'not-started':
-      return failed(reason === undefined ? state : describeStoppedCall(state, reason, { error: reportedBy(error) }));
+      return failed(reason === undefined ? UNSEEN[state] : describeStopped(state, reason, error));
     case 'running':
       return failed(RUNNING);
     case 'unknown':
       if (late?.state === 'finished')
         return failed(`It was cancelled, but still finished later: ${asText(late.value)}`);
       if (late?.state === 'failed') return failed(`It was cancelled and failed later: ${describeError(late.error)}`);
-      return failed(reason === undefined ? UNSEEN : describeStoppedCall(state, reason));
+      return failed(reason === undefined ? UNSEEN[state] : describeStoppedCall(state, reason));
   }
 }
 
-/** What a tool reported as it was interrupted, if that is more than "stopped". */
-function reportedBy(error: unknown): string | undefined {
-  return error === undefined || isCausedByCancel(error) ? undefined : describeError(error);
+/** With what its tool reported as it was interrupted, if that is more than "stopped", and with its partial result. */
+function describeStopped(state: 'interrupted' | 'not-started', reason: CancelReason, error: unknown): string {
+  const reported = error === undefined || isCausedByCancel(error) ? undefined : describeError(error);
+  const described = describeStoppedCall(state, reason, { error: reported });
+  const { content } = ((isCancelledError(error) && error.partial) || {}) as Partial<ToolResult>;
+  return content === undefined ? described : `${described} Output so far:\n${asText(content)}`;
 }
 
 export function succeeded(value: unknown): Output {

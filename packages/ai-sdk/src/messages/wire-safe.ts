@@ -8,6 +8,11 @@ export function safeName(name: string): string {
   return NAME.test(name) ? name : name.replace(/[^a-zA-Z0-9_-]/gu, '_').slice(0, 64) || 'unnamed_tool';
 }
 
+/** Wraps arguments that were not a JSON object: providers accept nothing else. */
+export function inputObject(input: unknown): unknown {
+  return settings.isObject(input) && !settings.isList(input) ? input : { invalidArguments: input };
+}
+
 /** Nothing that a provider accepts is nested deeper. */
 const MAX_DEPTH = 100;
 

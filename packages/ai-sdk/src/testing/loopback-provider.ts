@@ -16,9 +16,9 @@ export type Script = readonly ScriptedResponse[] | ((request: LoopbackRequest) =
 export interface LoopbackOptions {
   readonly script: Script;
   /** Where to listen. Defaults to a free port. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** Whether to refuse invalid histories as the vendors do. Defaults to true. */
-  readonly isStrict?: boolean;
+  readonly isStrict?: boolean | undefined;
 }
 
 /** A local provider that follows a script. */

@@ -17,29 +17,34 @@ export type Chunks = string | readonly (string | Fault)[];
 export type ScriptedResponsePart =
   | { readonly text: Chunks }
   /** `signature: false` leaves it out. */
-  | { readonly thinking: Chunks; readonly signature?: string | false }
+  | { readonly thinking: Chunks; readonly signature?: string | false | undefined }
   /** Thinking that only its vendor can read. */
   | { readonly redacted: string }
   /** `arguments` replaces the JSON of `input`, so it may be broken or sent in pieces. */
-  | { readonly call: string; readonly id?: string; readonly input?: unknown; readonly arguments?: Chunks }
+  | {
+      readonly call: string;
+      readonly id?: string | undefined;
+      readonly input?: unknown;
+      readonly arguments?: Chunks | undefined;
+    }
   /** A web search that the vendor runs, and a fault before its result. Chat Completions has none. */
-  | { readonly search: string; readonly id?: string; readonly fault?: Fault }
+  | { readonly search: string; readonly id?: string | undefined; readonly fault?: Fault | undefined }
   | Fault;
 
 /** The answer to one request. */
 export interface ScriptedResponse {
-  readonly parts?: readonly ScriptedResponsePart[];
-  readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
+  readonly parts?: readonly ScriptedResponsePart[] | undefined;
+  readonly usage?: { readonly inputTokens: number; readonly outputTokens: number } | undefined;
   /** Defaults to `tool-use` after calls and to `stop` otherwise. */
-  readonly finish?: 'stop' | 'length' | 'tool-use';
+  readonly finish?: 'stop' | 'length' | 'tool-use' | undefined;
   /** Any status other than 200 refuses the request with `message`. */
-  readonly status?: number;
-  readonly message?: string;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly status?: number | undefined;
+  readonly message?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Waits this long before the first header. */
-  readonly beforeHeaders?: Extract<Fault, { stall: unknown }>;
+  readonly beforeHeaders?: Extract<Fault, { stall: unknown }> | undefined;
   /** Sends slowly: one frame, or this many bytes, at a time. */
-  readonly pace?: { readonly intervalMs: number; readonly bytes?: number };
+  readonly pace?: { readonly intervalMs: number; readonly bytes?: number | undefined } | undefined;
 }
 
 /** One event of a wire format, ready to send. `words` is the text of the reply in it. */

@@ -1,4 +1,4 @@
-import { CancellationToken, createRuntime } from '@whoa/core';
+import { CancellationToken, createRuntime, type StopMode } from '@whoa/core';
 import { jsonSchema, tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -87,6 +87,30 @@ test('a streaming tool shows its output so far; the last output is its result', 
   const { content, events } = await callOnce(counting, {});
   expect(content).toBe('two');
   expect(events.filter(({ type }) => type === 'call-update')).toHaveLength(2);
+});
+
+test.each<[StopMode, object]>([
+  ['now', { state: 'interrupted', details: { sent: 2 } }],
+  ['graceful', { state: 'finished', details: { sent: 5 } }],
+])('a streaming tool that ignores its signal, cancelled with %s while it shows a value', async (mode, result) => {
+  using token = new CancellationToken();
+  let isClosed = false;
+  const mails = tool({
+    inputSchema: z.object({}),
+    async *execute() {
+      try {
+        for (let sent = 1; sent <= 5; sent++) yield await Promise.resolve({ sent });
+      } finally {
+        isClosed = true;
+      }
+    },
+  });
+  let shown = 0;
+  const hooks = { 'call-update': () => void (++shown === 2 && token.cancel('enough', { mode })) };
+  const runtime = createRuntime({ tools: fromAiSdkTools({ mails }), hooks });
+  const execution = runtime.execute([{ id: 'a', tool: 'mails', input: {} }], { token });
+  await expect(execution).rejects.toMatchObject({ partial: [result] });
+  expect(isClosed).toBe(true);
 });
 
 test('a tool receives a cancel through its signal', async () => {

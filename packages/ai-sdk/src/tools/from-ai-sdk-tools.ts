@@ -1,15 +1,26 @@
-import { type Content, defineTool, type Json, type Tool, type ToolContext, type ToolResult } from '@whoa/core';
+import { type Content, defineTool, SettingsError, type Tool, type ToolContext, type ToolResult } from '@whoa/core';
 import type { ContentPart, InputSchema, ToolDefinition } from '@whoa/core/embed';
 import type { Effects } from '@whoa/core/internal';
 import { asJson, asText } from '../messages/as-json.ts';
-import { type AiSdkTool, checkNames, type Execute, isAsyncIterable, type ToolBound } from './ai-sdk-tool.ts';
+import {
+  type AiSdkTool,
+  checkNames,
+  type Execute,
+  isAsyncIterable,
+  readStream,
+  type ToolBound,
+  toToolResult,
+} from './ai-sdk-tool.ts';
 
 /** Settings that an AI SDK tool does not have itself. */
-type AiSdkToolSettings = ToolBound & { readonly effects?: Effects; readonly replay?: 'safe' | 'never' };
+type AiSdkToolSettings = ToolBound & {
+  readonly effects?: Effects | undefined;
+  readonly replay?: 'safe' | 'never' | undefined;
+};
 
 export interface FromAiSdkToolsOptions {
   /** Settings by tool name. */
-  readonly settings?: Readonly<Record<string, AiSdkToolSettings>>;
+  readonly settings?: Readonly<Record<string, AiSdkToolSettings>> | undefined;
   /** Passed to every tool as its `context`. Defaults to the context of the run. */
   readonly context?: unknown;
 }
@@ -19,7 +30,7 @@ export interface FromAiSdkToolsOptions {
  * `execute` run in the page: see `answeredBy`.
  *
  * @returns One tool for each entry, in the same order.
- * @throws TypeError when a name is not valid, or `settings` names an unknown tool.
+ * @throws {@link SettingsError} when a name is not valid, or `settings` names an unknown tool.
  *
  * @example
  * ```ts
@@ -65,8 +76,10 @@ export function fromAiSdkTools(
     const definition: ToolDefinition<unknown> = {
       ...(about as ToolDefinition<unknown>),
       async execute(input, call) {
-        const output = await readLast(execute(input, optionsFor(call)), call);
-        return toToolResult(tool, { toolCallId: call.callId, input, output });
+        const result = execute(input, optionsFor(call));
+        const show = (value: unknown): void => call.update(toToolResult(value));
+        const output = isAsyncIterable(result) ? await readStream(result, call, show) : await result;
+        return toModelResult(tool, { toolCallId: call.callId, input, output });
       },
     };
     return defineTool(definition);
@@ -77,32 +90,15 @@ function readDescription({ description = '' }: AiSdkTool, context: unknown): str
   return typeof description === 'string' ? description : description({ context } as never);
 }
 
-/** Returns the result of a call. Partial results of a streaming tool are shown as updates. */
-async function readLast(result: unknown, { update }: ToolContext): Promise<unknown> {
-  if (!isAsyncIterable(result)) return result;
-  let last: unknown;
-  for await (const shown of result) {
-    last = shown;
-    update(plainResult(shown));
-  }
-  return last;
-}
-
-async function toToolResult(
+async function toModelResult(
   tool: AiSdkTool,
   about: { readonly toolCallId: string; readonly input: unknown; readonly output: unknown },
 ): Promise<ToolResult> {
-  const plain = plainResult(about.output);
+  const plain = toToolResult(about.output);
   if (tool.toModelOutput === undefined) return plain;
   const shown = (await tool.toModelOutput(about as never)) as { readonly type: string; readonly value?: unknown };
   const content = shown.type === 'content' ? toContent(shown.value) : asText(shown.value ?? '');
   return { ...plain, content, isError: shown.type.startsWith('error') };
-}
-
-/** A string is for the model; anything else is shown to the model as JSON and kept whole as details. */
-function plainResult(output: unknown): ToolResult {
-  const details = typeof output === 'string' ? undefined : (JSON.parse(asJson(output ?? null)) as Json);
-  return { content: asText(output ?? null), ...(details !== undefined && { details }) };
 }
 
 function toContent(value: unknown): Content {
@@ -124,8 +120,9 @@ function toSchema(name: string, given: unknown): Pick<Tool, 'inputSchema' | 'inp
   const schema = (typeof given === 'function' ? (given as () => unknown)() : given) as AiSdkSchema;
   const json = schema?.jsonSchema;
   if (typeof json !== 'object' || json === null || 'then' in json) {
-    throw new TypeError(
-      `tools: the inputSchema of '${name}' is neither a Standard Schema (zod, valibot, arktype) nor jsonSchema({ … })`,
+    throw new SettingsError(
+      'tools',
+      `the inputSchema of '${name}' is neither a Standard Schema (zod, valibot, arktype) nor jsonSchema({ … })`,
     );
   }
   const validate = async (value: unknown): Promise<{ value: unknown } | { issues: { message: string }[] }> => {

@@ -1,10 +1,16 @@
 import { getEventListeners } from 'node:events';
-import { CallTimeoutError, CancellationToken, CancelledError, isCancelledError } from '@whoa/core';
-import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
+import { CallTimeoutError, CancellationToken, CancelledError, isCancelledError, type StopMode } from '@whoa/core';
+import { createVirtualWorld, flushMicrotasks, type VirtualClock } from '@whoa/core/testing';
 import { describe, expect, test, vi } from 'vitest';
+import { closeOpenCalls } from '../messages/close-open-calls.ts';
 import { createCallLedger } from '../turn/call-ledger.ts';
 import type { AiSdkCallOptions, Execute } from './ai-sdk-tool.ts';
 import { type GuardToolsOptions, guardAiSdkTools } from './guard-ai-sdk-tools.ts';
+
+const REPLY = {
+  role: 'assistant',
+  content: [{ type: 'tool-call', toolCallId: 'a', toolName: 'slow', input: { x: 1 } }],
+};
 
 function setUp(execute: Execute, options: Partial<GuardToolsOptions> = {}) {
   const { clock } = createVirtualWorld();
@@ -216,6 +222,75 @@ describe('a tool that streams', () => {
     expect(calls.find('a')).toMatchObject({ state: 'finished', output: 'two' });
   });
 
+  /** A tool that ignores its signal and sends one mail per step. */
+  function mailer(clock: VirtualClock) {
+    const sent: number[] = [];
+    let cleaned = false;
+    const tool = async function* () {
+      try {
+        for (let step = 1; step <= 9; step++) {
+          sent.push(step);
+          yield `sent ${step}`;
+          await new Promise<void>((resolve) => void clock.setTimer(100, resolve));
+        }
+      } finally {
+        cleaned = true;
+      }
+    };
+    return { sent, tool, isCleaned: () => cleaned };
+  }
+
+  test.each<[string, StopMode, Partial<GuardToolsOptions>, number, object]>([
+    ['asked to stop now, returns at its next value', 'now', {}, 3, { state: 'interrupted' }],
+    ['killed, is abandoned and returns at its next value', 'kill', {}, 3, { state: 'unknown' }],
+    ['asked to drain, continues to its end', 'graceful', {}, 9, { state: 'finished', output: 'sent 9' }],
+    [
+      'that must finish, continues to its end',
+      'now',
+      { bounds: { slow: { whenCancelled: 'finish', timeoutMs: 5_000 } } },
+      9,
+      { state: 'finished', output: 'sent 9' },
+    ],
+    [
+      'still running when its drain is over, returns at its next value',
+      { drainMs: 400, abortMs: 2_000 },
+      {},
+      7,
+      { state: 'interrupted' },
+    ],
+  ])('a streaming tool, %s', async (_, mode, options, steps, record) => {
+    const { clock } = createVirtualWorld();
+    const { sent, tool, isCleaned } = mailer(clock);
+    using token = new CancellationToken({ clock });
+    const { run, calls } = setUp(tool, { token, ...options });
+    const ending = settle(take(run(), []));
+    await clock.advance(120);
+    token.cancel({ kind: 'user' }, { mode });
+    await clock.advance(3_000);
+    const { error } = await ending;
+    expect(sent).toHaveLength(steps);
+    expect(isCleaned()).toBe(true);
+    expect(calls.find('a')).toMatchObject(record);
+    expect(error === undefined).toBe(steps === 9);
+    const told = JSON.stringify(closeOpenCalls([{ role: 'user', content: 'Go' }, REPLY], calls));
+    if (calls.find('a')?.state === 'interrupted') expect(told).toContain(String.raw`Output so far:\nsent ${steps}`);
+  });
+
+  test('a streaming tool that is cancelled while its value is shown is not asked for another', async () => {
+    let steps = 0;
+    const { run, token, calls } = setUp(async function* () {
+      while (steps < 1_000) yield await Promise.resolve(++steps);
+    });
+    const reading = (async () => {
+      for await (const value of run() as AsyncIterable<unknown>) token.cancel(`at ${String(value)}`, { mode: 'now' });
+    })();
+    await expect(reading).rejects.toMatchObject({ partial: { state: 'interrupted' } });
+    const taken = steps;
+    await flushMicrotasks();
+    expect(steps).toBe(taken);
+    expect(calls.find('a')).toMatchObject({ state: 'interrupted' });
+  });
+
   test('a streaming tool that ignores its signal ends with the ladder, and later values are dropped', async () => {
     const held = Promise.withResolvers<void>();
     const left = Promise.withResolvers<void>();
@@ -254,7 +329,7 @@ test('tools that run elsewhere stay as they are; bounds for a tool that is not t
   const elsewhere = { description: 'In the browser' };
   expect(guardAiSdkTools({ elsewhere }, {}).elsewhere).toBe(elsewhere);
   expect(() => guardAiSdkTools({ elsewhere }, { bounds: { elsewere: { timeoutMs: 1 } } })).toThrow(
-    /no tool 'elsewere'; the tools are elsewhere/,
+    /no tool 'elsewere'; did you mean 'elsewhere'\? The tools are elsewhere/,
   );
 });
 
@@ -377,6 +452,14 @@ describe('a call that was approved', () => {
     expect(await settle(stopped.run({ messages }))).toMatchObject({ error: { code: 'CANCELLED' } });
     expect(() => stopped.run({ messages })).toThrow('Not started: cancelled (user). It had no effect.');
     expect(stopped.calls.records()).toHaveLength(1);
+  });
+
+  test('a later call of the same turn that got its id again is another call', async () => {
+    const { run, calls, tools } = setUp((input) => `paid ${(input as { x: number }).x}`);
+    expect(await run({ messages })).toBe('paid 1');
+    // `ai` 7 passes the messages of the turn's start to the calls of its first reply.
+    expect(await tools.slow.execute({ x: 2 }, { toolCallId: 'a', messages })).toBe('paid 2');
+    expect(calls.records().map(({ trace }) => trace.approvalId)).toEqual(['p', undefined]);
   });
 
   test('the same call under another approval is another call', async () => {

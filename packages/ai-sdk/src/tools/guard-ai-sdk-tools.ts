@@ -12,19 +12,26 @@ import { findApproved } from '../matching-records.ts';
 import { asText } from '../messages/as-json.ts';
 import { toOutput } from '../messages/reported-result.ts';
 import { type CallLedger, type CallRecord, createCallLedger } from '../turn/call-ledger.ts';
-import { type AiSdkMessage, findApprovedCall, toTrace } from '../turn/call-sites.ts';
+import { type AiSdkMessage, findApprovedCall, fingerprint, toTrace } from '../turn/call-sites.ts';
 import { Relay } from '../turn/relay.ts';
-import { type AiSdkTool, checkNames, type Execute, isAsyncIterable, type ToolBound } from './ai-sdk-tool.ts';
+import {
+  type AiSdkTool,
+  checkNames,
+  type Execute,
+  isAsyncIterable,
+  readStream,
+  type ToolBound,
+} from './ai-sdk-tool.ts';
 
 export interface GuardToolsOptions {
   /** Records every call; pass it to `closeOpenCalls`. */
-  readonly calls?: CallLedger;
+  readonly calls?: CallLedger | undefined;
   /** How individual tools react to a cancel. All others are interrupted and have no time limit. */
-  readonly bounds?: Readonly<Record<string, ToolBound>>;
+  readonly bounds?: Readonly<Record<string, ToolBound>> | undefined;
   /** Called when a cancel has to wait for a call. */
-  readonly onWait?: (call: WaitedCall) => void;
+  readonly onWait?: ((call: WaitedCall) => void) | undefined;
   /** Cancels the calls, in addition to the loop's own `abortSignal`. */
-  readonly token?: CancellationToken;
+  readonly token?: CancellationToken | undefined;
 }
 
 /** A call that a cancel has to wait for: its tool must `finish`. */
@@ -41,7 +48,7 @@ export interface WaitedCall {
  * reported. A tool that ignores its signal can no longer block a run, and its late result is ignored.
  *
  * @returns The same tools, guarded.
- * @throws TypeError when `bounds` names an unknown tool.
+ * @throws {@link SettingsError} when `bounds` names an unknown tool.
  *
  * @example
  * ```ts
@@ -85,16 +92,16 @@ type Guarding = Parameters<typeof guardTools>[1] & { readonly calls: CallLedger 
 function guardExecute(name: string, execute: Execute, options: Guarding): Execute {
   return (input, call) => {
     let relay: Relay | undefined;
-    const work = ({ signal }: WorkContext): unknown => {
-      const result = execute(input, { ...call, abortSignal: signal });
+    const work = (context: WorkContext): unknown => {
+      const result = execute(input, { ...call, abortSignal: context.signal });
       if (!isAsyncIterable(result)) return result;
-      relay = new Relay();
-      return relay.drain(result);
+      const shown = new Relay();
+      relay = shown;
+      return readStream(result, context, (value) => shown.show(value));
     };
-    const { toolCallId } = call;
-    const { messages: given } = call;
+    const { toolCallId, messages: given } = call;
     const messages = settings.isList(given) ? (given as readonly AiSdkMessage[]) : undefined;
-    const approved = messages && findApprovedCall(messages, toolCallId);
+    const approved = messages && findApprovedCall(messages, { toolCallId, tool: name, input: fingerprint(input) });
     const earlier = approved && findApproved(approved, options.calls);
     // An approval allows one run: a history that is sent again, or twice at the same time, must not start a second.
     if (earlier?.state === 'finished') return earlier.output;
@@ -151,10 +158,7 @@ async function runGuarded(work: (context: WorkContext) => unknown, guarded: Guar
   }
 }
 
-/**
- * Returns how a call that was not abandoned ended. An error that its tool threw is a failure, even if it looks like a
- * cancel.
- */
+/** How a call that was not abandoned ended. An error that its tool threw is a failure, even if it looks like a cancel. */
 function toCallEnd(error: unknown, thrown: { readonly error: unknown } | undefined): Partial<CallRecord> {
   if (thrown !== undefined && error === thrown.error) return { state: 'failed', error };
   const reported = thrown === undefined ? {} : { error: thrown.error };

@@ -58,8 +58,7 @@ export class AddedMessages {
       this.#content.push({ type: kind, text: '', ...options });
       this.#open.set(name, this.#content.at(-1)!);
     } else if (type === 'tool-call') {
-      const input = typeof part['input'] === 'object' ? part['input'] : {};
-      this.#content.push({ type, toolCallId, toolName, input, ...ran, ...options });
+      this.#content.push({ type, toolCallId, toolName, input: part['input'], ...ran, ...options });
       const output = failed(describeError(part['error']));
       if (part['invalid'] === true) this.#refused.push({ type: 'tool-result', toolCallId, toolName, output });
     } else if (type === 'tool-result' && ran) {

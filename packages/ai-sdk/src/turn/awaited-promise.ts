@@ -1,8 +1,7 @@
 /* oxlint-disable unicorn/no-thenable -- it is a promise */
 /**
- * Creates a promise that reports when it is awaited. It cannot be a native one: `await` bypasses the methods of those. It
- * waits a moment before it reports: code that passes the promise on synchronously, before the loop starts, means the
- * end of the turn.
+ * Creates a promise that reports when it is awaited. It is not a native one: `await` bypasses the methods of those. It reports
+ * a moment later: code that passes it on synchronously, before the loop starts, means the end of the turn.
  */
 export function createAwaitedPromise<T>(promise: Promise<T>, onAwait: () => void): Promise<T> {
   const awaited = (): Promise<T> => {

@@ -60,7 +60,7 @@ export interface CallLedger {
  *
  * @returns The ledger to pass to `createStoppableTurn`, `guardAiSdkTools` and `closeOpenCalls`.
  */
-export function createCallLedger(options: { maxRecords?: number } = {}): CallLedger {
+export function createCallLedger(options: { maxRecords?: number | undefined } = {}): CallLedger {
   const { maxRecords = 1_000 } = options;
   const tools = new Set<string>();
   const records = new Map<string, CallRecord>();

@@ -1,5 +1,6 @@
 import { settings } from '@whoa/core/internal';
 import { asJson, asText } from '../messages/as-json.ts';
+import { inputObject } from '../messages/wire-safe.ts';
 
 /** The part of the AI SDK's `ModelMessage` that concerns calls. */
 export interface AiSdkMessage {
@@ -92,11 +93,16 @@ export function toTrace({ input, position, occurrence, approval }: CallSite): Ca
   return { input, position, occurrence, ...(approval && { approvalId: approval.request.approvalId }) };
 }
 
-/** Returns the call that the last message allows a loop to run, if it is this one. */
-export function findApprovedCall(messages: readonly AiSdkMessage[], toolCallId: string): CallSite | undefined {
+/** Returns the call that the last message allows a loop to run, if it is this one. Providers use ids again. */
+export function findApprovedCall(
+  messages: readonly AiSdkMessage[],
+  { toolCallId, ...work }: Work & { readonly toolCallId: string },
+): CallSite | undefined {
   const last = messages.at(-1);
   if (last?.role !== 'tool' || !getParts(last).some(({ type }) => type === 'tool-approval-response')) return undefined;
-  return findCallSites(messages).findLast((site) => site.toolCallId === toolCallId && site.approval?.isLast);
+  return findCallSites(messages).findLast(
+    (site) => site.toolCallId === toolCallId && site.approval?.isLast && isSameWork(site, work),
+  );
 }
 
 const START: CallPosition = { users: 0, calls: 0, precedingText: '' };
@@ -128,9 +134,9 @@ export function isSameWork(a: Work, b: Work): boolean {
 /** How much of an input or a message is kept to recognize it. */
 const MAX_KEPT_CHARACTERS = 2_000;
 
-/** A short string that is the same for the same input, even after a database has reordered its fields. */
+/** A short string that is the same for the same input, even after a database has reordered its fields or it was closed. */
 export function fingerprint(input: unknown): string | undefined {
-  return input === undefined ? undefined : shortened(asJson(sorted(input)));
+  return input === undefined ? undefined : shortened(asJson(sorted(inputObject(input))));
 }
 
 function shortened(text: string): string {
@@ -157,11 +163,17 @@ export function getParts({ content }: AiSdkMessage): readonly AiSdkPart[] {
 function findCalls(message: AiSdkMessage): readonly AiSdkPart[] {
   if (message.role !== 'assistant') return [];
   const parts = getParts(message);
-  const answered = new Set(parts.flatMap((part) => (part.type === 'tool-result' ? [part.toolCallId] : [])));
-  return parts.filter(
-    ({ type, toolCallId, providerExecuted }) =>
-      type === 'tool-call' && providerExecuted !== true && !answered.has(toolCallId),
-  );
+  const calls = parts.filter(({ type }) => type === 'tool-call');
+  // A result in a reply belongs to the call that the provider ran, even if another call has the same id.
+  const ran = new Set(calls.filter(isProvided).map(({ toolCallId }) => toolCallId));
+  const results = parts.filter(({ type, toolCallId }) => type === 'tool-result' && !ran.has(toolCallId));
+  const answered = new Set(results.map(({ toolCallId }) => toolCallId));
+  return calls.filter((part) => !isProvided(part) && !answered.has(part.toolCallId));
+}
+
+/** Whether the provider runs this call. */
+export function isProvided({ type, providerExecuted }: AiSdkPart): boolean {
+  return type === 'tool-call' && providerExecuted === true;
 }
 
 function toText(message: AiSdkMessage): string {

@@ -15,18 +15,11 @@ export class Relay implements AsyncIterableIterator<unknown, undefined> {
   #isOver = false;
   #hasReader = true;
 
-  /** Reads a tool's whole stream. Resolves with the last value, which is its result. */
-  async drain(stream: AsyncIterable<unknown>): Promise<unknown> {
-    let last: unknown;
-    for await (const value of stream) {
-      // The call has ended: ignore what its tool still emits.
-      if (this.#isOver) break;
-      last = value;
-      if (!this.#hasReader) continue;
-      if (this.#shown.push(value) > MAX_SHOWN) this.#shown.shift();
-      this.#wake();
-    }
-    return last;
+  /** Passes on one value. Once the call has ended, ignores what its tool still emits. */
+  show(value: unknown): void {
+    if (this.#isOver || !this.#hasReader) return;
+    if (this.#shown.push(value) > MAX_SHOWN) this.#shown.shift();
+    this.#wake();
   }
 
   /** Yields partial results until the call has ended; then ends or throws as the call did. */

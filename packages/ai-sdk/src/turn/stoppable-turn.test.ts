@@ -8,14 +8,16 @@ import { createStoppableTurn, type StoppableTurnOptions } from './stoppable-turn
 
 const history = [{ role: 'user', content: 'Go' }];
 
+type Options = StoppableTurnOptions<{ work: { execute: Execute } }, (typeof history)[0]>;
+
 function setUp(
   execute: Execute = () => 'done',
-  options: Partial<StoppableTurnOptions<{ work: { execute: Execute } }, (typeof history)[0]>> = {},
+  options: Partial<Omit<Options, 'token'>> & { readonly token?: undefined } = {},
 ) {
   const { clock } = createVirtualWorld();
   const token = new CancellationToken({ clock });
   const calls = createCallLedger();
-  const turn = createStoppableTurn({ history, tools: { work: { execute } }, calls, token, ...options });
+  const turn = createStoppableTurn({ history, tools: { work: { execute } }, calls, token, ...options } as Options);
   const state = { isSettled: false };
   const watch = () => {
     turn.settled.then(
@@ -268,10 +270,25 @@ test('the history of a later step is closed and valid, too', () => {
 
 test.each<[string, Record<string, unknown>, RegExp]>([
   ['nothing that could stop it', { token: undefined }, /^token: .* needs a token or a signal/],
-  ['a tool that is not there', { mustFinish: { wrok: { timeoutMs: 1 } } }, /mustFinish: there is no tool 'wrok'/],
+  [
+    'a tool that is not there',
+    { mustFinish: { wrok: { timeoutMs: 1 } } },
+    /^mustFinish: there is no tool 'wrok'; did you mean 'work'\?/,
+  ],
+  [
+    'no bound for a tool',
+    { mustFinish: { work: 10_000 } },
+    /^mustFinish\.work: expected an object with timeoutMs, got 10000/,
+  ],
+  [
+    'a misspelt bound',
+    { mustFinish: { work: { timeout: 1 } } },
+    /^mustFinish\.work\.timeout: .*did you mean 'timeoutMs'/,
+  ],
+  ['an unknown option', { mustfinish: {} }, /^mustfinish: unknown setting; did you mean 'mustFinish'/],
   ['no bound', { mustFinish: { work: {} } }, /mustFinish\.work\.timeoutMs: expected .*, got undefined/],
   ['a bound that never ends', { mustFinish: { work: { timeoutMs: Infinity } } }, /timeoutMs: .* got Infinity/],
-  ['no steps', { maxSteps: 0 }, /^maxSteps: expected a number of at least 1, got 0/],
+  ['no steps', { maxSteps: 0 }, /^maxSteps: expected a whole number from 1.*, got 0/],
   ['a number that is none', { maxSteps: Number.NaN }, /^maxSteps: .* got NaN/],
 ])('%s is rejected when the turn is made', (_, wrong, words) => {
   expect(() => setUp(undefined, wrong)).toThrow(words);

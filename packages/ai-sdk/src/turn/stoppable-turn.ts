@@ -1,33 +1,42 @@
-import { CancellationToken } from '@whoa/core';
-import { MAX_SHIELD_MS } from '@whoa/core/internal';
+import { CancellationToken, SettingsError } from '@whoa/core';
+import { SOURCE_RULES, settings } from '@whoa/core/internal';
 import { closeCalls, closeTurn } from '../messages/close-open-calls.ts';
-import { type AiSdkTool, checkNames } from '../tools/ai-sdk-tool.ts';
+import { type AiSdkTool, mustFinishRule } from '../tools/ai-sdk-tool.ts';
 import { guardTools, type WaitedCall } from '../tools/guard-ai-sdk-tools.ts';
 import type { FinishedStep } from './added-messages.ts';
-import type { CallLedger } from './call-ledger.ts';
+import type { CallLedger, CallRecord } from './call-ledger.ts';
 import type { AiSdkMessage } from './call-sites.ts';
+import { composeOptions, type LoopOptions, type WithTurn } from './compose-options.ts';
 import { type SettledTurn, Turn } from './turn.ts';
 
 type Tools = Readonly<Record<string, AiSdkTool>>;
 
-export interface StoppableTurnOptions<T extends Tools, Message extends AiSdkMessage> {
+export type StoppableTurnOptions<T extends Tools, Message extends AiSdkMessage> = StoppableTurnParts<T, Message> &
+  (
+    | { readonly token: CancellationToken; readonly signal?: AbortSignal | undefined }
+    | { readonly token?: CancellationToken | undefined; readonly signal: AbortSignal }
+  );
+
+// An empty mapped type would accept any name.
+type MustFinish<T extends Tools> = [keyof T] extends [never]
+  ? Readonly<Record<string, never>>
+  : { readonly [Name in keyof T]?: { readonly timeoutMs: number } | undefined };
+
+interface StoppableTurnParts<T extends Tools, Message extends AiSdkMessage> {
   /** The messages so far, as `convertToModelMessages` returns them. */
   readonly history: readonly Message[];
   readonly tools: T;
   /** One per conversation. Records every call, including those that the loop forgets. */
   readonly calls: CallLedger;
   /** Tools that must not be interrupted, each with its time limit. */
-  readonly mustFinish?: { readonly [Name in keyof T]?: { readonly timeoutMs: number } };
+  readonly mustFinish?: MustFinish<T> | undefined;
   /** How many steps the loop may take. Defaults to 20. */
-  readonly maxSteps?: number;
+  readonly maxSteps?: number | undefined;
   /** Called when a cancel has to wait for a call. */
-  readonly onWait?: (call: WaitedCall) => void;
-  /** Stops the turn: a token, a signal (which means `now`), or both. */
-  readonly token?: CancellationToken;
-  readonly signal?: AbortSignal;
+  readonly onWait?: ((call: WaitedCall) => void) | undefined;
 }
 
-/** Spread this into `streamText` or `generateText`. `settled` is not enumerable, so it is not spread. */
+/** Spread this into `streamText` or `generateText`. `settled` and `with` are not enumerable, so they are not spread. */
 export interface StoppableTurn<T extends Tools, Message extends AiSdkMessage> {
   /** The history, closed and valid. */
   readonly messages: Message[];
@@ -56,6 +65,11 @@ export interface StoppableTurn<T extends Tools, Message extends AiSdkMessage> {
    * its end, so await this after it.
    */
   readonly settled: Promise<SettledTurn<Message>>;
+  /**
+   * Returns your own options together with those of the turn, to pass to `streamText` or `generateText`. Spreading the turn
+   * after your options would replace yours; here both have their effect.
+   */
+  readonly with: <Given extends LoopOptions>(given: Given) => WithTurn<StoppableTurn<T, Message>, Given>;
 }
 
 const MAX_STEPS = 20;
@@ -66,7 +80,7 @@ const MAX_STEPS = 20;
  *
  * @returns The options to spread into `streamText` or `generateText`, and `settled`, which resolves when the turn has
  * ended.
- * @throws TypeError when there is neither a token nor a signal, or `mustFinish` names an unknown tool.
+ * @throws {@link SettingsError} when an option is invalid, or there is neither a token nor a signal.
  *
  * @example
  * ```ts
@@ -83,10 +97,12 @@ const MAX_STEPS = 20;
  * ```
  */
 export function createStoppableTurn<T extends Tools, Message extends AiSdkMessage>(
-  options: StoppableTurnOptions<T, Message>,
+  given: StoppableTurnOptions<T, Message>,
 ): StoppableTurn<T, Message> {
-  const { tools, calls, mustFinish = {}, maxSteps = MAX_STEPS, onWait, signal } = options;
-  checkOptions(options);
+  const options = settings.readSettings<StoppableTurnOptions<T, Message>>(given, toRules(given?.tools ?? {}));
+  const { tools, calls, mustFinish = {}, onWait, signal } = options;
+  if (options.token === undefined && signal === undefined)
+    throw new SettingsError('token', 'a stoppable turn needs a token or a signal; without one it cannot be stopped');
   const messages = closeCalls(options.history, { ledger: calls, keepsNextIds: true });
   // A caller may add to its list while the turn runs.
   const history = [...options.history];
@@ -98,18 +114,24 @@ export function createStoppableTurn<T extends Tools, Message extends AiSdkMessag
   const bounds = Object.entries(mustFinish as Readonly<Record<string, { readonly timeoutMs: number }>>).map(
     ([name, { timeoutMs }]) => [name, { whenCancelled: 'finish', timeoutMs }] as const,
   );
-  const guarded = guardTools(tools, {
+  const guarding = {
     calls,
-    bounds: Object.fromEntries(bounds),
     ...(onWait && { onWait }),
-    onCall: (record, input) => turn.watchCall(record, input),
+    onCall: (record: CallRecord, input: unknown) => turn.watchCall(record, input),
     token,
-  });
+  };
+  const guardAll = <Given extends Tools>(given: Given): Given =>
+    guardTools(given, {
+      ...guarding,
+      bounds: Object.fromEntries(bounds.filter(([name]) => Object.hasOwn(given, name))),
+    });
+  const isOver = (steps: readonly unknown[], hasRule = false): boolean =>
+    token.isCancelled || steps.length >= (options.maxSteps ?? (hasRule ? Infinity : MAX_STEPS));
   const spread = {
     messages,
-    tools: guarded,
+    tools: guardAll(tools),
     abortSignal: token.signal,
-    stopWhen: ({ steps }: { readonly steps: readonly unknown[] }) => token.isCancelled || steps.length >= maxSteps,
+    stopWhen: ({ steps }: { readonly steps: readonly unknown[] }) => isOver(steps),
     prepareStep: <M extends AiSdkMessage>({ messages: sent }: { readonly messages: readonly M[] }) => {
       // The model is asked next: under a drain it must not be, and by now no call of the step before is running.
       turn.endDrain();
@@ -117,26 +139,25 @@ export function createStoppableTurn<T extends Tools, Message extends AiSdkMessag
       return { messages: closeCalls(sent, { ledger: calls }) };
     },
     onStepFinish: (step: FinishedStep) => turn.added.finish(step),
-    providerOptions: { openai: { store: false }, azure: { store: false } },
+    providerOptions: { openai: { store: false as const }, azure: { store: false as const } },
     experimental_transform: () => turn.watchStream(),
   };
-  return Object.defineProperty(spread, 'settled', { value: turn.settled, enumerable: false }) as StoppableTurn<
-    T,
-    Message
-  >;
+  const close = (sent: readonly AiSdkMessage[]): AiSdkMessage[] => closeCalls(sent, { ledger: calls });
+  const parts = { own: spread, token, isOver, close, guard: guardAll };
+  return Object.defineProperties(spread, {
+    settled: { value: turn.settled },
+    with: { value: (given: LoopOptions) => composeOptions(given, parts) },
+  }) as unknown as StoppableTurn<T, Message>;
 }
 
-function checkOptions({ tools, mustFinish = {}, maxSteps, token, signal }: StoppableTurnOptions<Tools, AiSdkMessage>) {
-  if (token === undefined && signal === undefined)
-    throw new TypeError('token: a stoppable turn needs a token or a signal; without one it cannot be stopped');
-  if (maxSteps !== undefined && !(maxSteps >= 1))
-    throw new RangeError(`maxSteps: expected a number of at least 1, got ${maxSteps}`);
-  checkNames('mustFinish', mustFinish, tools);
-  for (const [name, bound] of Object.entries(mustFinish)) {
-    const timeoutMs: unknown = bound?.timeoutMs;
-    if (typeof timeoutMs === 'number' && timeoutMs > 0 && timeoutMs <= MAX_SHIELD_MS) continue;
-    throw new RangeError(
-      `mustFinish.${name}.timeoutMs: expected milliseconds from 1 to ${MAX_SHIELD_MS}, got ${String(timeoutMs)}`,
-    );
-  }
+function toRules(tools: object): settings.Rules<StoppableTurnOptions<Tools, AiSdkMessage>> {
+  return {
+    history: settings.required(settings.rule('a list of messages', settings.isList)),
+    tools: settings.required(settings.rule('tools by name', settings.isObject)),
+    calls: settings.required(settings.having('a call ledger, as from createCallLedger', 'records')),
+    mustFinish: mustFinishRule(tools),
+    maxSteps: settings.count({ orInfinity: true }),
+    onWait: settings.callback,
+    ...SOURCE_RULES,
+  };
 }

@@ -95,8 +95,7 @@ export class Turn {
 
   /**
    * Ends the turn when nothing of it is left. A stream that is never read never ends, so `kill` ends the wait for it.
-   * Without a stream the loop is `generateText`, which does not report its end: a caller that awaits the turn has seen
-   * it.
+   * Without a stream the loop is `generateText`, which does not report its end: a caller that awaits the turn has seen it.
    */
   #endIfIdle(): void {
     const { level, reason } = this.#token;

@@ -8,7 +8,7 @@ import type { CheckHarness } from '../harness/check-harness.ts';
 /** A command that starts an agent or a server. `{provider}`, `{folder}` and `{port}` are replaced in it. */
 export interface AgentCommand {
   readonly command: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface StartedProcess extends AgentProcess, AsyncDisposable {

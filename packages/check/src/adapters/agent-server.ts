@@ -9,12 +9,12 @@ import { type AgentCommand, type StartedProcess, startProcess } from './agent-pr
 export interface AgentServerOptions {
   /** `{port}` is replaced by the port that the command gets. */
   readonly url: string;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Starts the server. Without it, the server must be running. */
-  readonly command?: AgentCommand;
+  readonly command?: AgentCommand | undefined;
   /** A second instance on the same store. Defaults to `url` when there is a `secondCommand`. */
-  readonly secondUrl?: string;
-  readonly secondCommand?: AgentCommand;
+  readonly secondUrl?: string | undefined;
+  readonly secondCommand?: AgentCommand | undefined;
 }
 
 /** How long a server may take until it accepts connections. */

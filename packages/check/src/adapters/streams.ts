@@ -11,7 +11,7 @@ export interface StreamServerOptions extends AgentServerOptions {
    * Where to post a stop; `{id}` is replaced by the id of the conversation. Without it, a turn is cancelled by closing its
    * connection.
    */
-  readonly stopUrl?: string;
+  readonly stopUrl?: string | undefined;
 }
 
 /** A conversation as the official client of its protocol keeps it. */

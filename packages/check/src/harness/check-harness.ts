@@ -32,7 +32,11 @@ export interface CheckHarness extends AsyncDisposable {
  *
  * @returns The running harness. Dispose it to stop both.
  */
-export async function createCheckHarness({ port = 0 }: { readonly port?: number } = {}): Promise<CheckHarness> {
+export async function createCheckHarness({
+  port = 0,
+}: {
+  readonly port?: number | undefined;
+} = {}): Promise<CheckHarness> {
   let tool: ProbeTool | undefined;
   const directives = new Map<ModelRequest, Directive | undefined>();
   const read = (request: ModelRequest): Directive | undefined => {

@@ -8,7 +8,7 @@ function report(statuses: readonly CheckResult['status'][], detail = ''): CheckR
   const counts = { passed: 0, failed: 0, unclear: 0, 'not-applicable': 0 };
   const results = statuses.map((status, at): CheckResult => {
     counts[status]++;
-    return { id: `check-${at}`, group: 'end', title: 'It ends', rule: OURS, status, detail: detail, ms: 1_500 };
+    return { id: `check-${at}`, group: 'end', title: 'It ends', rule: OURS, status, detail, ms: 1_500 };
   });
   return { agent: 'Agent <1>', protocol: 'acp', results, counts };
 }

@@ -7,7 +7,7 @@ export interface Me {
   readonly rights: readonly string[];
   /** The agents that can be started. Left out where any can. */
   readonly agents?: readonly string[];
-  /** The kind of store: `redis`. */
+  /** The kind of store: `postgres`. */
   readonly store: string;
 }
 

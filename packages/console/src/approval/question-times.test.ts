@@ -2,7 +2,7 @@ import type { Question } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { describeAnswer, describeWait, QUESTION_ENDS } from './question-times.ts';
 
-const QUESTION: Question = { id: 't0-a.1', callId: 'c', kind: 'approve', askedAt: 1_000, shown: 'x' };
+const QUESTION: Question = { id: 't-a.1', callId: 'c', kind: 'approve', askedAt: 1_000, shown: 'x' };
 
 test('a question shows since when it waits, and how long it has left', () => {
   expect(describeWait(QUESTION, 61_000)).toBe('Asked 1 m 00 s ago; waits until the task ends');

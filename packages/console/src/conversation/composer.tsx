@@ -1,13 +1,22 @@
 import type { Policy } from '@whoa/core';
 import type { TaskClient } from '@whoa/server/task-client';
+import type { TaskSummary } from '@whoa/tasks';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { describeError, type Me } from '../api/session.ts';
 import { Button, TextBox } from '../page/parts.tsx';
 
-const POLICIES: readonly { readonly policy: Policy; readonly words: string }[] = [
-  { policy: 'replace', words: 'The running task is stopped, and this message is answered instead.' },
-  { policy: 'queue', words: 'The message waits until the running task has ended.' },
-  { policy: 'steer', words: 'The run reads it at the next boundary; if it ends first, the message is next.' },
+const EFFECTS: readonly { readonly policy: Policy; readonly name: string; readonly words: string }[] = [
+  {
+    policy: 'steer',
+    name: 'Tell it now',
+    words: 'The run reads it before its next step. If it ends first, this is next.',
+  },
+  { policy: 'queue', name: 'After this', words: 'The message waits until the run has ended.' },
+  {
+    policy: 'replace',
+    name: 'Stop and do this instead',
+    words: 'The run is stopped, and this message takes its place.',
+  },
 ];
 
 interface ComposerProps {
@@ -15,22 +24,29 @@ interface ComposerProps {
   readonly tenant: string | undefined;
   readonly id: string;
   readonly client: TaskClient;
-  readonly isRunning: boolean;
+  /** The task that runs in the conversation. */
+  readonly current: TaskSummary | undefined;
+  /** Something runs or waits in it. */
+  readonly isLive: boolean;
   /** The agent of the conversation, once it has one. */
   readonly agent: string | undefined;
+  readonly problem: string;
   readonly onSent: () => void;
   readonly onStop: () => void;
 }
 
-/** Sends messages to a conversation. What one does to the running task stands where it is typed. */
-export function Composer({ me, tenant, id, client, onSent, isRunning, agent, onStop }: ComposerProps): ReactNode {
-  const [policy, setPolicy] = useState<Policy>('steer');
+/** Sends messages to a conversation. While something runs, what a message does to it stands where it is typed. */
+export function Composer({ me, tenant, id, client, current, isLive, agent, ...props }: ComposerProps): ReactNode {
+  const [chosenPolicy, setPolicy] = useState<Policy>('steer');
   const [words, setWords] = useState('');
   const [problem, setProblem] = useState('');
   const [chosen, setChosen] = useState(me.agents?.[0] ?? '');
-  if (tenant !== undefined || !me.rights.includes('start')) {
-    return <ReadOnly canStop={isRunning && me.rights.includes('cancel')} onStop={onStop} />;
-  }
+  const { onStop, onSent } = props;
+  const said = problem || props.problem;
+  const stop = isLive && me.rights.includes('cancel') && <StopConversation onStop={onStop} />;
+  if (tenant !== undefined || !me.rights.includes('start')) return <ReadOnly stop={stop} problem={said} />;
+  // A message stops nothing that its sender did not see: what began in the meantime reads it.
+  const policy = current?.status === 'running' || current?.status === 'init' ? chosenPolicy : 'steer';
   const send = (event: SubmitEvent): void => {
     event.preventDefault();
     setProblem('');
@@ -46,34 +62,43 @@ export function Composer({ me, tenant, id, client, onSent, isRunning, agent, onS
   return (
     <footer>
       <form className="col stack2" onSubmit={send}>
-        <div className="row">
-          <PolicyChoice policy={policy} onChange={setPolicy} />
-          {agent === undefined && <AgentChoice agents={me.agents} agent={chosen} onChange={setChosen} />}
-        </div>
+        {current !== undefined && <EffectChoice {...{ current, policy }} onChange={setPolicy} />}
+        {agent === undefined && (
+          <div className="row">
+            <AgentChoice agents={me.agents} agent={chosen} onChange={setChosen} />
+          </div>
+        )}
         <div className="row send">
-          <MessageBox words={words} onChange={setWords} isRunning={isRunning} />
-          {isRunning && <StopConversation onStop={onStop} />}
+          <MessageBox words={words} onChange={setWords} isRunning={current !== undefined} />
+          {stop}
           <button type="submit" className="btn ink" disabled={words.trim() === '' || (agent ?? chosen) === ''}>
             Send
           </button>
         </div>
-        {problem !== '' && (
-          <p className="sm red" role="alert">
-            {problem}
-          </p>
-        )}
+        <Problem>{said}</Problem>
       </form>
     </footer>
   );
 }
 
-function ReadOnly({ canStop, onStop }: { readonly canStop: boolean; readonly onStop: () => void }): ReactNode {
+function Problem({ children }: { readonly children: string }): ReactNode {
+  if (children === '') return null;
+  return (
+    <p className="sm red" role="alert">
+      {children}
+    </p>
+  );
+}
+
+function ReadOnly({ stop, problem }: { readonly stop: ReactNode; readonly problem: string }): ReactNode {
   return (
     <footer>
-      <p className="col sm soft">
-        You can read this conversation{canStop ? ' and stop it. ' : '.'}
-        {canStop && <StopConversation onStop={onStop} />}
-      </p>
+      <div className="col stack2">
+        <p className="row sm soft">
+          You can read this conversation{stop ? ' and stop it.' : '.'} {stop}
+        </p>
+        <Problem>{problem}</Problem>
+      </div>
     </footer>
   );
 }
@@ -86,25 +111,27 @@ function StopConversation({ onStop }: { readonly onStop: () => void }): ReactNod
   );
 }
 
-function PolicyChoice({
-  policy,
-  onChange,
-}: {
+interface EffectChoiceProps {
+  readonly current: TaskSummary;
   readonly policy: Policy;
   readonly onChange: (policy: Policy) => void;
-}): ReactNode {
+}
+
+function EffectChoice({ current, policy, onChange }: EffectChoiceProps): ReactNode {
+  if (current.status === 'cancelling')
+    return <p className="sm mute">The run is being stopped. A message waits until it has ended.</p>;
   return (
-    <>
+    <div className="row">
       <span className="seg" role="radiogroup" aria-label="What a new message does">
-        {POLICIES.map(({ policy: one }) => (
+        {EFFECTS.map(({ policy: one, name }) => (
           <label key={one}>
             <input type="radio" name="policy" checked={policy === one} onChange={() => onChange(one)} />
-            {one}
+            {name}
           </label>
         ))}
       </span>
-      <span className="sm mute grow">{POLICIES.find((one) => one.policy === policy)?.words}</span>
-    </>
+      <span className="sm mute grow">{EFFECTS.find((one) => one.policy === policy)?.words}</span>
+    </div>
   );
 }
 

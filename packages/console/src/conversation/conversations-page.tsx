@@ -1,39 +1,43 @@
 import type { TaskClient } from '@whoa/server/task-client';
 import type { TaskSummary } from '@whoa/tasks';
-import { type ReactNode, useCallback, useMemo, useRef } from 'react';
-import { clientFor } from '../api/session.ts';
+import { type ReactNode, useCallback, useMemo, useState } from 'react';
+import { clientFor, describeError } from '../api/session.ts';
+import { findLead } from '../model/conversation.ts';
 import { formatDuration } from '../model/format.ts';
-import { isLive, shownStatus } from '../model/shown-status.ts';
+import { shownStatus } from '../model/shown-status.ts';
 import type { PageProps } from '../page/page-props.ts';
-import { Button, LoadingRows, StateCard, Status, useLive, useNow, usePolled, useTitle } from '../page/parts.tsx';
+import { Button, LoadingRows, StateCard, Status, useNow, usePolled, useTitle } from '../page/parts.tsx';
 import { addresses, Link, navigate } from '../page/router.tsx';
-import { TaskList } from '../tasks/task-list.ts';
 import { Composer } from './composer.tsx';
 import { Messages } from './messages.tsx';
+import { useFollowEnd } from './use-follow-end.ts';
+
+const POLL_MS = 2_000;
+const MAX_TASKS = 100;
+const MAX_MESSAGES = 200;
 
 /** The conversations of a tenant, and one of them. */
 export function ConversationsPage({ me, tenant, onLoggedOut, id }: PageProps & { readonly id?: string }): ReactNode {
   useTitle(id ?? 'Conversations');
   const client = useMemo(() => clientFor(me, tenant), [me, tenant]);
-  const list = useMemo(() => new TaskList({ client, onLoggedOut }), [client, onLoggedOut]);
-  const { tasks, isLoaded } = useLive(list);
+  const read = useCallback(() => readTalks(client), [client]);
+  const { state, refresh } = usePolled(read, { intervalMs: POLL_MS, onLoggedOut });
+  const talks = state ?? [];
+  const isLoaded = state !== undefined;
   const now = useNow(1_000);
-  const talks = [
-    ...Map.groupBy(
-      tasks.filter(({ conversation }) => conversation !== undefined),
-      ({ conversation }) => conversation!,
-    ),
-  ];
   return (
     <main id="main" className="chat">
       <aside className="side" aria-label="Conversations">
-        {talks.map(([name, [latest]]) => (
-          <Link key={name} to={addresses.conversation(name, tenant)} isCurrent={name === id}>
-            <b>{latest!.title ?? name}</b>
-            <span className="push sm mute">{formatDuration(now - latest!.createdAt)}</span>
-            <Status status={shownStatus(latest!)} />
-          </Link>
-        ))}
+        {talks.map(([name, tasks]) => {
+          const lead = findLead(tasks)!;
+          return (
+            <Link key={name} to={addresses.conversation(name, tenant)} isCurrent={name === id}>
+              <b>{lead.title ?? name}</b>
+              <span className="push sm mute">{formatDuration(now - tasks[0]!.createdAt)}</span>
+              <Status status={shownStatus(lead)} />
+            </Link>
+          );
+        })}
         {isLoaded && talks.length === 0 && <p className="pad sm mute">No conversation yet.</p>}
       </aside>
       {id === undefined ? (
@@ -43,15 +47,21 @@ export function ConversationsPage({ me, tenant, onLoggedOut, id }: PageProps & {
           </div>
         </section>
       ) : (
-        <ConversationPanel
-          key={id}
-          {...{ me, tenant, onLoggedOut, id, client }}
-          tasks={talks.find(([name]) => name === id)?.[1] ?? []}
-          onSent={() => list.refresh()}
-        />
+        <ConversationPanel key={id} {...{ me, tenant, onLoggedOut, id, client }} onChange={refresh} />
       )}
     </main>
   );
+}
+
+/** The tasks of each conversation, newest first: of those that have new tasks, and of those in which something runs. */
+async function readTalks(client: TaskClient): Promise<readonly (readonly [name: string, readonly TaskSummary[]])[]> {
+  const { tasks, next } = await client.list({ limit: MAX_TASKS, brief: true });
+  const all = new Map(tasks.map((task) => [task.id, task]));
+  for (const status of next === undefined ? [] : (['init', 'running', 'cancelling'] as const)) {
+    const live = await client.list({ status, limit: MAX_TASKS, brief: true });
+    for (const task of live.tasks) all.set(task.id, task);
+  }
+  return [...Map.groupBy(all.values(), ({ conversation = '' }) => conversation)].filter(([name]) => name !== '');
 }
 
 function NewConversation({ hasSome, tenant }: Pick<PageProps, 'tenant'> & { readonly hasSome: boolean }): ReactNode {
@@ -69,52 +79,86 @@ function NewConversation({ hasSome, tenant }: Pick<PageProps, 'tenant'> & { read
       }
     >
       <p>
-        A conversation runs one task at a time. You choose what a newer message does to it: replace, queue or steer.
+        A conversation runs one task at a time. While one runs, you choose what a new message does: tell it now, wait
+        until it has ended, or stop it and take its place.
       </p>
     </StateCard>
   );
 }
 
-const POLL_MS = 2_000;
-
 interface ConversationPanelProps extends PageProps {
   readonly id: string;
   readonly client: TaskClient;
-  /** Its tasks that the list knows, newest first. */
-  readonly tasks: readonly TaskSummary[];
-  readonly onSent: () => void;
+  readonly onChange: () => void;
 }
 
-function ConversationPanel({ me, tenant, onLoggedOut, id, client, tasks, onSent }: ConversationPanelProps): ReactNode {
-  const [latest] = tasks;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a change of its latest task is a reason to read it immediately.
-  const read = useCallback(() => client.conversation(id, { messages: 200 }), [client, id, latest?.id, latest?.status]);
-  const { state: record } = usePolled(read, { intervalMs: POLL_MS, onLoggedOut });
-  const end = useRef<HTMLDivElement>(null);
+/** One conversation. What runs in it is what its record says, whatever happened to newer messages. */
+function ConversationPanel({ onChange, ...props }: ConversationPanelProps): ReactNode {
+  const { me, tenant, onLoggedOut, id, client } = props;
+  const read = useCallback(() => readConversation(client, id), [client, id]);
+  const { state, refresh: reread } = usePolled(read, { intervalMs: POLL_MS, onLoggedOut });
+  const { record, tasks = [] } = state ?? {};
+  const [problem, setProblem] = useState('');
+  const [box, follow] = useFollowEnd();
+  const refresh = useCallback(() => {
+    reread();
+    onChange();
+  }, [reread, onChange]);
   const stop = (): void => {
-    client.cancelConversation(id, { mode: 'now' }).then(onSent, onSent);
+    client
+      .cancelConversation(id, { mode: 'now' })
+      .then(
+        () => setProblem(''),
+        (error: unknown) => setProblem(`The stop was not answered: ${describeError(error).message}. Press it again.`),
+      )
+      .finally(refresh);
   };
-  const isRunning = latest !== undefined && isLive(latest);
+  const current = tasks.find((task) => task.id === record?.current);
+  const lead = findLead(tasks, current);
+  const isLive = (record?.current ?? record?.waiting[0] ?? record?.debouncing) !== undefined;
   return (
     <section className="talk">
       <header className="row">
-        <h2>{latest?.title ?? id}</h2>
+        <h2>{lead?.title ?? id}</h2>
         <span className="mute wide last">
-          {latest?.agent} <span className="id">{id}</span>
+          {lead?.agent} <span className="id">{id}</span>
         </span>
-        {latest !== undefined && (
+        {lead !== undefined && (
           <span className="push">
-            <Status status={shownStatus(latest)} isPill />
+            <Status status={shownStatus(lead)} isPill />
           </span>
         )}
       </header>
-      <div className="msgs" tabIndex={0} role="log" aria-label="Messages">
+      <div ref={box} className="msgs" tabIndex={0} role="log" aria-label="Messages">
         <div className="col">
-          <Messages {...{ me, tenant, onLoggedOut, record, tasks, end }} />
-          <div ref={end} />
+          <Messages {...{ me, tenant, onLoggedOut, record, tasks, current, lead }} onChange={refresh} />
         </div>
       </div>
-      <Composer {...{ me, tenant, id, client, onSent, isRunning, agent: latest?.agent, onStop: stop }} />
+      <Composer
+        {...{ me, tenant, id, client, current, isLive, problem }}
+        agent={lead?.agent}
+        onStop={stop}
+        onSent={() => {
+          follow();
+          refresh();
+        }}
+      />
     </section>
   );
+}
+
+interface Conversation {
+  readonly record: Awaited<ReturnType<TaskClient['conversation']>>;
+  /** Its newest tasks, and the current one. */
+  readonly tasks: readonly TaskSummary[];
+}
+
+async function readConversation(client: TaskClient, id: string): Promise<Conversation> {
+  const [record, { tasks }] = await Promise.all([
+    client.conversation(id, { messages: MAX_MESSAGES }),
+    client.list({ conversation: id, limit: MAX_TASKS, brief: true }),
+  ]);
+  const isMissing = record?.current !== undefined && !tasks.some((task) => task.id === record.current);
+  const current = isMissing ? await client.get(record.current!) : undefined;
+  return { record, tasks: current === undefined ? tasks : [...tasks, current] };
 }

@@ -3,13 +3,15 @@ import type { ConversationView } from '@whoa/server/task-client';
 import type { TaskSummary } from '@whoa/tasks';
 import { type ReactNode, useEffect } from 'react';
 import { toContent } from '../model/reply-events.ts';
-import { isLive } from '../model/shown-status.ts';
+import { isLive, shownStatus } from '../model/shown-status.ts';
 import type { PageProps } from '../page/page-props.ts';
 import { Status, useNow } from '../page/parts.tsx';
 import { addresses, Link } from '../page/router.tsx';
 import { ReportGroups } from '../report/report-page.tsx';
 import { describeStop } from '../report/report-text.ts';
 import { CallCard } from '../task/call-card.tsx';
+import { Fate } from '../task/fate.tsx';
+import { Turn } from '../task/run-transcript.tsx';
 import { Connection } from '../task/task-page.tsx';
 import { useTask } from '../task/use-task.ts';
 
@@ -17,30 +19,49 @@ interface MessagesProps extends PageProps {
   readonly record: ConversationView | undefined;
   /** Newest first. */
   readonly tasks: readonly TaskSummary[];
-  readonly end: { readonly current: HTMLElement | null };
+  readonly current: TaskSummary | undefined;
+  /** The current task, or the one that ran last. */
+  readonly lead: TaskSummary | undefined;
+  /** Something may be different in the record of the conversation. */
+  readonly onChange: () => void;
 }
 
-/** The history of a conversation, then the task that works on the last message. */
-export function Messages({ record, tasks, end, ...page }: MessagesProps): ReactNode {
+/** The history of a conversation, the task that runs in it, and what happens to the messages that got no run. */
+export function Messages({ record, tasks, current, lead, onChange, ...page }: MessagesProps): ReactNode {
   const history = (record?.history ?? []) as unknown as readonly (Message | UiMessage)[];
-  const current = tasks.find((task) => task.id === record?.current && isLive(task));
-  const waiting = tasks.filter(({ id }) => record?.waiting.includes(id)).toReversed();
-  const stopped = tasks.find(({ status }) => status === 'cancelled');
-  useScrollTo(end, `${history.length} ${current?.id}`);
+  const since = lead?.createdAt ?? Infinity;
+  const withoutRun = tasks.filter((task) => task.startedAt === undefined && (task.endedAt ?? 0) >= since);
+  const waiting = [...(record?.waiting ?? []), record?.debouncing].flatMap(
+    (id) => tasks.find((task) => task.id === id) ?? [],
+  );
   return (
     <>
       {history.map((message, index) => (
         <MessageView key={index} message={message} />
       ))}
-      {stopped !== undefined && tasks[0] === stopped && (
-        <Stopped key={stopped.id} {...page} id={stopped.id} end={end} />
+      {lead?.status === 'cancelled' && current === undefined && <Stopped key={lead.id} {...page} id={lead.id} />}
+      {current !== undefined && isLive(current) && (
+        <CurrentTask key={current.id} {...page} id={current.id} onChange={onChange} />
       )}
-      {current !== undefined && <CurrentTask key={current.id} {...page} id={current.id} end={end} />}
-      {waiting.map(({ id, title }) => (
-        <div key={id}>
-          <p className="me say">{title}</p>
+      {withoutRun.toReversed().map((task) => (
+        <p key={task.id} className="tag">
+          <Status status={shownStatus(task)}>
+            <b>{task.title}</b>
+          </Status>
+          <span>
+            <Fate task={task} others={tasks} tenant={page.tenant} />
+          </span>
+        </p>
+      ))}
+      {waiting.map((task) => (
+        <div key={task.id}>
+          <p className="me say">{task.title}</p>
           <p className="tag">
-            <Status status="init">waits for the task before it</Status>
+            <Status status="init">
+              {task.steered === current?.id && current?.status === 'running'
+                ? 'on its way: the run reads it before its next step'
+                : 'queued: it is next when the run before it has ended'}
+            </Status>
           </p>
         </div>
       ))}
@@ -98,13 +119,12 @@ function Part({ part, role }: { readonly part: UiMessage['parts'][number]; reado
   );
 }
 
-type TaskProps = PageProps & { readonly id: string; readonly end: MessagesProps['end'] };
+type TaskProps = PageProps & { readonly id: string };
 
 /** What the stop of the last task did. */
-function Stopped({ end, ...props }: TaskProps): ReactNode {
+function Stopped(props: TaskProps): ReactNode {
   const { task } = useTask(props).followed;
   const report = task?.outcome?.stopReport as unknown as StopReport | undefined;
-  useScrollTo(end, `${report?.settledAfterMs}`);
   return (
     <section className="stack2" aria-label="Stop report">
       <p className="tag">
@@ -124,13 +144,14 @@ function Stopped({ end, ...props }: TaskProps): ReactNode {
 }
 
 /** What the current task was asked, and what it says and does. */
-function CurrentTask({ end, ...props }: TaskProps): ReactNode {
+function CurrentTask({ onChange, ...props }: TaskProps & Pick<MessagesProps, 'onChange'>): ReactNode {
   const { client, followed } = useTask(props);
   const now = useNow(500);
   const { run, task } = followed;
-  const turns = run.turns;
-  const length = turns.reduce((sum, { text, calls }) => sum + text.length + calls.length, 0);
-  useScrollTo(end, `${length}`);
+  const { turns } = run;
+  const steered = turns.reduce((sum, turn) => sum + turn.steered.length, 0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: its status and the messages it read are also in the record.
+  useEffect(onChange, [onChange, task?.status, steered]);
   if (task === undefined) return null;
   return (
     <>
@@ -142,24 +163,14 @@ function CurrentTask({ end, ...props }: TaskProps): ReactNode {
       <Connection followed={followed} />
       {turns.map((turn) => (
         <div key={turn.startedAt} className="stack2">
-          {turn.steered.map((words, index) => (
-            <p key={index} className="me say wrap">
-              {words}
-            </p>
-          ))}
-          {turn.text !== '' && (
-            <p className="say wrap">
-              {turn.text}
-              {turn === turns.at(-1) && turn.endedAt === undefined && <span className="caret" aria-hidden="true" />}
-            </p>
-          )}
+          <Turn turn={turn} isWriting={turn === turns.at(-1) && turn.endedAt === undefined && isLive(task)} isChat />
           {turn.calls.map((call) => (
             <CallCard key={call.id} call={call} isOpen isTarget={false} {...{ task, client, me: props.me, now }} />
           ))}
         </div>
       ))}
       <p className="tag">
-        <Status status={task.status === 'cancelling' ? 'cancelling' : 'running'} />
+        <Status status={shownStatus(task)} />
         <Link className="link" to={addresses.task(task.id, props.tenant)}>
           Open the task
         </Link>
@@ -172,12 +183,4 @@ function toReplyText(input: unknown): string {
   if (typeof input === 'string') return input;
   const { content } = (input ?? {}) as { content?: unknown };
   return typeof content === 'string' ? content : JSON.stringify(input);
-}
-
-/** Keeps the end of the messages in view when something was added. */
-function useScrollTo(end: MessagesProps['end'], changed: string): void {
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it scrolls when something was added.
-  useEffect(() => {
-    end.current?.scrollIntoView({ block: 'end' });
-  }, [end, changed]);
 }

@@ -4,12 +4,18 @@ import { formatClock } from './format.ts';
 import type { CallModel } from './run-model.ts';
 
 /** A status as a shape and a word. */
-export type ShownStatus = TaskStatus | CallState | 'waiting' | 'lost' | 'undone';
+export type ShownStatus = TaskStatus | CallState | 'waiting' | 'lost' | 'undone' | TakenOver;
+
+/** What other tasks do with the message of a task, which then never begins. */
+type TakenOver = 'steered' | 'merged' | 'superseded';
+const TAKEN_OVER: readonly string[] = ['steered', 'merged', 'superseded'] satisfies TakenOver[];
 
 /** The status of a task as people need it: waiting for them, or without a worker, comes before `running`. */
 export function shownStatus(task: TaskSummary): ShownStatus {
   if (isLost(task)) return 'lost';
   if (task.status === 'running' && (task.waiting ?? 0) > 0) return 'waiting';
+  const kind = task.outcome?.reason?.kind ?? '';
+  if (task.startedAt === undefined && TAKEN_OVER.includes(kind)) return kind as TakenOver;
   return task.status;
 }
 
@@ -38,17 +44,20 @@ export function shownCallStatus({ state, result }: CallModel): ShownStatus {
 
 /** What a status is called. */
 export const STATUS_LABELS: Readonly<Record<ShownStatus, string>> = {
-  init: 'init',
+  init: 'queued',
   running: 'running',
   waiting: 'waiting approval',
-  cancelling: 'cancelling',
-  cancelled: 'cancelled',
+  cancelling: 'stopping',
+  cancelled: 'stopped',
   success: 'success',
   failed: 'failed',
   lost: 'lost',
   finished: 'finished',
   interrupted: 'interrupted',
   'not-started': 'not started',
-  unknown: 'abandoned',
+  unknown: 'unknown',
   undone: 'undone',
+  steered: 'steered',
+  merged: 'merged',
+  superseded: 'superseded',
 };

@@ -55,7 +55,7 @@ export function describeState(call: CallModel, now: number): string {
         ? 'not approved: no effect'
         : 'not started: no effect';
     case 'unknown':
-      return 'abandoned: it may still take effect';
+      return 'unknown: no longer waited for, it may still take effect';
   }
 }
 

@@ -34,7 +34,8 @@ export function Frame({ me, page, tenant, children }: FrameProps): ReactNode {
         </nav>
         <span className="live">
           <span>
-            {me.name}, {me.store}
+            you are {me.name}
+            {me.rights.includes('operate') && `, the store is ${me.store}`}
           </span>
         </span>
         <Button look="quiet tiny" id="theme" onClick={switchTheme}>

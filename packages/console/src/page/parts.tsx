@@ -1,4 +1,4 @@
-import { type ComponentProps, type ReactNode, startTransition, useEffect, useState } from 'react';
+import { type ComponentProps, type ReactNode, startTransition, useEffect, useReducer, useState } from 'react';
 import { describeError, isLoggedOut } from '../api/session.ts';
 import { type ShownStatus, STATUS_LABELS } from '../model/shown-status.ts';
 import { addresses, Link } from './router.tsx';
@@ -150,9 +150,14 @@ interface PollOptions {
   readonly onLoggedOut: () => void;
 }
 
-/** Reads something again and again while the page is in view. Another `read` is a reason to read immediately. */
-export function usePolled<State>(read: () => Promise<State>, { intervalMs, onLoggedOut }: PollOptions): Polled<State> {
+/** Reads something again and again while the page is in view: immediately with another `read`, or after `refresh`. */
+export function usePolled<State>(
+  read: () => Promise<State>,
+  { intervalMs, onLoggedOut }: PollOptions,
+): Polled<State> & { readonly refresh: () => void } {
   const [polled, setPolled] = useState<Polled<State>>({});
+  const [request, refresh] = useReducer((count: number) => count + 1, 0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a request is a reason to read.
   useEffect(() => {
     let isOver = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -182,8 +187,8 @@ export function usePolled<State>(read: () => Promise<State>, { intervalMs, onLog
       clearTimeout(timer);
       document.removeEventListener('visibilitychange', poll);
     };
-  }, [read, intervalMs, onLoggedOut]);
-  return polled;
+  }, [read, intervalMs, onLoggedOut, request]);
+  return { ...polled, refresh };
 }
 
 /** Something that changes, and says when. */

@@ -1,11 +1,12 @@
 import { formatStopReport, type StopReport } from '@whoa/core';
-import type { ReactNode } from 'react';
+import type { ComponentProps, ReactNode } from 'react';
 import { formatClock, formatDuration, plural } from '../model/format.ts';
 import type { RunModel } from '../model/run-model.ts';
-import { isLive, type ShownStatus } from '../model/shown-status.ts';
+import { isLive, type ShownStatus, STATUS_LABELS, shownStatus } from '../model/shown-status.ts';
 import type { PageProps } from '../page/page-props.ts';
 import { CopyButton, LoadingRows, StateCard, Status, useTitle } from '../page/parts.tsx';
 import { addresses, Link } from '../page/router.tsx';
+import { FateOf } from '../task/fate.tsx';
 import { Missing } from '../task/task-page.tsx';
 import { useTask } from '../task/use-task.ts';
 import { Timeline } from '../timeline/timeline.tsx';
@@ -15,7 +16,7 @@ import { describeStop, toGroups } from './report-text.ts';
 export function ReportPage(props: PageProps & { readonly id: string }): ReactNode {
   useTitle('Stop report');
   const { id, tenant } = props;
-  const { followed } = useTask(props);
+  const { client, followed } = useTask(props);
   const { task, run, isMissing } = followed;
   if (isMissing) return <Missing id={id} />;
   if (task === undefined) {
@@ -39,17 +40,7 @@ export function ReportPage(props: PageProps & { readonly id: string }): ReactNod
         </span>
       </div>
       {report === undefined ? (
-        <StateCard
-          status={isLive(task) ? 'running' : task.status}
-          title={isLive(task) ? 'It has not stopped yet' : 'It was not stopped'}
-          actions={
-            <Link className="btn" to={addresses.task(id, tenant)}>
-              Open the task
-            </Link>
-          }
-        >
-          <p>{isLive(task) ? 'The report is written when everything has settled.' : noReport(task.status)}</p>
-        </StateCard>
+        <NoReport {...{ task, client, tenant }} />
       ) : (
         <Report
           report={report}
@@ -63,10 +54,23 @@ export function ReportPage(props: PageProps & { readonly id: string }): ReactNod
   );
 }
 
-function noReport(status: string): string {
-  return status === 'cancelled'
-    ? 'It was cancelled before it began, so there was nothing to stop.'
-    : `It ended: ${status}.`;
+function NoReport(props: ComponentProps<typeof FateOf>): ReactNode {
+  const { task, tenant } = props;
+  const [title, words] = isLive(task)
+    ? ['It has not stopped yet', 'The report is written when everything has settled.']
+    : task.startedAt === undefined
+      ? ['It never began', <FateOf key="fate" {...props} />]
+      : ['There is no stop report', `It ended: ${STATUS_LABELS[task.status]}.`];
+  const open = (
+    <Link className="btn" to={addresses.task(task.id, tenant)}>
+      Open the task
+    </Link>
+  );
+  return (
+    <StateCard status={isLive(task) ? 'running' : shownStatus(task)} title={title as string} actions={open}>
+      <p>{words}</p>
+    </StateCard>
+  );
 }
 
 interface ReportProps {

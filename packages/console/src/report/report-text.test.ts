@@ -34,7 +34,7 @@ test('the uncomfortable groups come first, and every call is in one', () => {
   const calls = states.map((state) => ({ ...call, callId: state, state }));
   const groups = toGroups(report({ calls, reply: { characters: 170, afterMs: 4 }, isClean: false }));
   expect(groups.map(({ title }) => title)).toEqual([
-    'Abandoned',
+    'Unknown: no longer waited for',
     'Interrupted, output kept',
     'Failed',
     'Not started',

@@ -38,7 +38,7 @@ export function toGroups(report: StopReport): readonly ReportGroup[] {
   const having = (state: StoppedCall['state']): readonly StoppedCall[] =>
     report.calls.filter((call) => call.state === state);
   const groups: ReportGroup[] = [
-    { status: 'unknown', title: 'Abandoned', items: abandonedItems(report) },
+    { status: 'unknown', title: 'Unknown: no longer waited for', items: abandonedItems(report) },
     { status: 'failed', title: 'Not cleaned up', items: uncleanItems(report) },
     { status: 'interrupted', title: 'Interrupted, output kept', items: interruptedItems(report) },
     { status: 'failed', title: 'Failed', items: having('failed').map((call) => toItem(call, describeProcesses(call))) },
@@ -107,7 +107,7 @@ function undoneItems({ calls }: StopReport): ReportItem[] {
 function describeFinished(call: StoppedCall): string {
   if (call.wasWaitedFor) return 'Waited for, because it must not be interrupted.';
   return call.afterMs < 0
-    ? 'Before the cancel.'
+    ? 'Before the stop.'
     : describeProcesses(call) || 'It finished before it had to be interrupted.';
 }
 

@@ -1,11 +1,11 @@
-import type { TaskRecord } from '@whoa/tasks';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import type { TurnModel } from '../model/run-model.ts';
-import { isLive } from '../model/shown-status.ts';
-import { StateCard } from '../page/parts.tsx';
+import { isLive, shownStatus } from '../model/shown-status.ts';
+import { StateCard, Status } from '../page/parts.tsx';
 import { useAddress } from '../page/router.tsx';
 import { CallCard } from './call-card.tsx';
 import type { CallContext } from './call-context.ts';
+import { FateOf } from './fate.tsx';
 import { getKey, type Item, toItems } from './items.ts';
 import type { FollowedTask } from './task-follower.ts';
 
@@ -23,10 +23,9 @@ const MAX_OPEN_CALLS = 40;
 /** What a run said and did. Of a long one only what is near the window is drawn. */
 export function RunTranscript({ followed, ...context }: SaidAndDoneProps): ReactNode {
   const { run } = followed;
-  const { task } = context;
   const { hash } = useAddress();
   const items = run.turns.flatMap(toItems);
-  if (items.length === 0) return <Waiting task={task} />;
+  if (items.length === 0) return <Waiting {...context} />;
   const blocks: Item[][] = [];
   for (let at = 0; at < items.length; at += BLOCK) blocks.push(items.slice(at, at + BLOCK));
   const isClosed = run.calls.size > MAX_OPEN_CALLS;
@@ -74,16 +73,27 @@ function ItemView({ item, isClosed, hash, isLast, ...context }: ItemViewProps): 
   );
 }
 
-function Turn({ turn, isWriting }: { readonly turn: TurnModel; readonly isWriting: boolean }): ReactNode {
+interface TurnProps {
+  readonly turn: TurnModel;
+  readonly isWriting: boolean;
+  /** In a conversation, turns have no headings. */
+  readonly isChat?: boolean;
+}
+
+/** A reply of the model, below the messages that it read first. */
+export function Turn({ turn, isWriting, isChat = false }: TurnProps): ReactNode {
   const { number, text, thinking, isCut, steered, retry } = turn;
   return (
     <div className="stack2">
       {steered.map((words, index) => (
-        <p key={index} className="me say">
-          {words}
-        </p>
+        <div key={index}>
+          <p className="me say wrap">{words}</p>
+          <p className="tag">
+            <Status status="steered">delivered to this run</Status>
+          </p>
+        </div>
       ))}
-      <p className="turn">Turn {number}</p>
+      {!isChat && <p className="turn">Turn {number}</p>}
       {retry !== undefined && isWriting && <p className="sm soft">the model is asked again: {retry}</p>}
       {thinking !== '' && (
         <details>
@@ -134,14 +144,16 @@ function Block({ isAlwaysDrawn, guessedHeight, children }: BlockProps): ReactNod
   );
 }
 
-function Waiting({ task }: { readonly task: TaskRecord }): ReactNode {
+function Waiting({ task, client, me }: CallContext): ReactNode {
   if (!isLive(task)) {
     return (
-      <StateCard status={task.status === 'cancelled' ? 'cancelled' : task.status} title="Nothing was said or done">
+      <StateCard status={shownStatus(task)} title="Nothing was said or done">
         <p>
-          {task.startedAt === undefined
-            ? `It was ${task.status} before it began, so it had no effect.`
-            : 'Its journal is empty. It did begin, so it may have had effects.'}
+          {task.startedAt === undefined ? (
+            <FateOf {...{ task, client }} tenant={task.tenant === me.tenant ? undefined : task.tenant} />
+          ) : (
+            'Its journal is empty. It did begin, so it may have had effects.'
+          )}
         </p>
       </StateCard>
     );

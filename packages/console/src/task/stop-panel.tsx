@@ -175,7 +175,7 @@ function Answer({ answer }: { readonly answer: StopAnswer }): ReactNode {
   }
   if (answer.state !== 'answered') return null;
   const words = {
-    accepted: 'Accepted: it will end as cancelled.',
+    accepted: 'Accepted: it will end as stopped.',
     escalated: 'Accepted: it is now stopped harder.',
     unchanged: 'It was being stopped at least this hard already.',
     'too-late': 'It had already ended.',

@@ -41,9 +41,10 @@ export class TaskFollower {
   readonly #id: string;
   readonly #onLoggedOut: () => void;
   readonly #listeners = new Listeners({ onFirst: () => this.#start(), onLast: () => this.#end() });
-  readonly #run = new RunModel();
+  #run = new RunModel();
   #ending: AbortController | undefined;
   #waiting: FollowEvent[] = [];
+  #cursor: string | undefined;
   #position = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #recordTimer: ReturnType<typeof setTimeout> | undefined;
@@ -99,11 +100,16 @@ export class TaskFollower {
     };
     try {
       // Entries that wait were received: continue after them.
-      const after = this.#position;
+      const after = this.#cursor;
       let until = performance.now() + SLICE_MS;
       for await (const seen of this.#client.follow(this.#id, { after, signal, onOpen, onDisconnect })) {
         if (signal.aborted) return;
-        if (seen.type === 'entry') this.#position = seen.position;
+        if (seen.type === 'taken-back') {
+          this.#forget();
+          await this.#follow(signal);
+          return;
+        }
+        if (seen.type === 'entry') [this.#position, this.#cursor] = [seen.position, seen.cursor];
         this.#waiting.push(seen);
         this.#timer ??= setTimeout(this.#apply, 0);
         // Much may arrive in one piece, and reading it would not let anything else run.
@@ -117,6 +123,12 @@ export class TaskFollower {
     }
   }
 
+  /** What was seen does not hold: it is read again. */
+  #forget(): void {
+    [this.#run, this.#waiting, this.#cursor] = [new RunModel(), [], undefined];
+    this.#change({ run: this.#run });
+  }
+
   /** Applies what has arrived, a little at a time, so that the page stays responsive. */
   readonly #apply = (): void => {
     const until = performance.now() + SLICE_MS;
@@ -125,7 +137,7 @@ export class TaskFollower {
     while (applied < this.#waiting.length && performance.now() < until) {
       const seen = this.#waiting[applied++]!;
       if (seen.type === 'end') task = seen.task;
-      else {
+      else if (seen.type === 'entry') {
         this.#run.apply(seen);
         if (CHANGES_RECORD.has(seen.event.type)) this.refresh();
       }

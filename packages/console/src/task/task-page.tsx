@@ -102,7 +102,7 @@ function Head({ task, followed, client, me, tenant, end, title }: HeadProps): Re
         <div className="row">
           <h1 className="title">{title}</h1>
           <Status status={shownStatus(task)} isPill>
-            {task.status === 'cancelling' ? `cancelling: ${task.stop?.level ?? 'drain'}` : undefined}
+            {task.status === 'cancelling' ? `stopping: ${task.stop?.level ?? 'drain'}` : undefined}
           </Status>
           {asked !== undefined && (
             <a className="btn tiny" href={`#${encodeURIComponent(asked.question.callId)}`}>

@@ -17,16 +17,10 @@ export function Overview({ state: { counts, workers } }: { readonly state: TaskL
         <span>
           <span className="soft">running</span>
           <br />
-          <span className="sm mute">{`${cancelling} being stopped`}</span>
+          <span className="sm mute">{`${cancelling} stopping`}</span>
         </span>
       </div>
-      {workers === undefined ? (
-        <div>
-          <span className="soft">Only operators see workers.</span>
-        </div>
-      ) : (
-        <Workers {...workers} />
-      )}
+      {workers !== undefined && <Workers {...workers} />}
     </section>
   );
 }

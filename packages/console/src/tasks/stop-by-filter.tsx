@@ -2,7 +2,7 @@ import type { StoppedTask, TaskClient } from '@whoa/server/task-client';
 import { type ReactNode, useEffect, useState } from 'react';
 import { describeError } from '../api/session.ts';
 import { joinWords, plural } from '../model/format.ts';
-import { isLive } from '../model/shown-status.ts';
+import { isLive, STATUS_LABELS } from '../model/shown-status.ts';
 import { Button, TextBox } from '../page/parts.tsx';
 import { ModeSelect, type StopModeName } from '../task/stop-mode.tsx';
 import type { AddressFilter } from './use-filter.ts';
@@ -91,7 +91,7 @@ function headline({ canStop, found, stoppable, done }: Headline): string {
 
 function described(found: readonly StoppedTask[], { values: { q } }: AddressFilter): string {
   const byStatus = Map.groupBy(found, ({ status }) => status);
-  const words = [...byStatus].map(([status, tasks]) => `${tasks.length} ${status}`);
+  const words = [...byStatus].map(([status, tasks]) => `${tasks.length} ${STATUS_LABELS[status]}`);
   const search = q === undefined ? '' : ' The words you search for do not narrow it.';
   return `${words.length === 0 ? 'Nothing is live.' : `${joinWords(words)}.`}${search}`;
 }

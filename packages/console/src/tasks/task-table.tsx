@@ -94,7 +94,7 @@ const Row = memo(function Row({ task, row, now, me }: RowProps): ReactNode {
       <td>
         <Link to={addresses.task(id, tenant)}>{title ?? <span className="mute">no title</span>}</Link>
       </td>
-      <td title={id}>{id.slice(0, 11)}</td>
+      <td title={id}>{id.slice(0, 10)}</td>
       <td>{agent}</td>
       <td>{task.tenant}</td>
       <td>{formatDuration(now - task.createdAt)}</td>
@@ -123,7 +123,7 @@ function TaskStatusCell({ task }: { readonly task: TaskSummary }): ReactNode {
   const reached = ['drain', 'abort', 'kill'].indexOf(stop.level);
   return (
     <Status status="cancelling">
-      cancelling{' '}
+      stopping{' '}
       <span className="lv" aria-hidden="true">
         {[0, 1, 2].map((level) => (
           <b key={level} className={level <= reached ? 'on' : ''} />
@@ -139,8 +139,16 @@ interface RowActionsProps extends Pick<RowProps, 'task' | 'me'> {
 }
 
 function RowActions({ task, me, tenant }: RowActionsProps): ReactNode {
-  const { id, status } = task;
+  const { id, status, startedAt, steered } = task;
   const client = useMemo(() => clientFor(me, tenant), [me, tenant]);
+  if (status === 'cancelled' && startedAt === undefined) {
+    if (shownStatus(task) !== 'steered' || steered === undefined) return null;
+    return (
+      <Link className="btn tiny quiet" to={addresses.task(steered, tenant)}>
+        Run
+      </Link>
+    );
+  }
   if (status === 'cancelled') {
     return (
       <Link className="btn tiny quiet" to={addresses.report(id, tenant)}>

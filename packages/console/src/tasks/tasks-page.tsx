@@ -1,6 +1,7 @@
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { clientFor } from '../api/session.ts';
 import { formatClock, formatWhole } from '../model/format.ts';
+import { type ShownStatus, STATUS_LABELS } from '../model/shown-status.ts';
 import type { PageProps } from '../page/page-props.ts';
 import { Button, LoadingRows, StateCard, Status, useLive, useTitle } from '../page/parts.tsx';
 import { Filters, StatusCounts } from './filters.tsx';
@@ -108,7 +109,7 @@ function Nothing({ filter, total }: { readonly filter: AddressFilter; readonly t
     return (
       <StateCard status="init" title="No task yet">
         <p>Start one in a terminal. It appears here at once, and can be stopped from here.</p>
-        <code className="cmd">npx whoa run "Do the tests pass?"</code>
+        <code className="cmd">whoa run "Do the tests pass?"</code>
       </StateCard>
     );
   }
@@ -132,7 +133,8 @@ function Nothing({ filter, total }: { readonly filter: AddressFilter; readonly t
         {names.map(([name, value], index) => (
           <span key={name}>
             {index > 0 && ' and '}
-            {name === 'q' ? 'the words' : name} <b>{value}</b>
+            {name === 'q' ? 'the words' : name}{' '}
+            <b>{name === 'status' ? (STATUS_LABELS[value as ShownStatus] ?? value) : value}</b>
           </span>
         ))}
         .

@@ -64,7 +64,7 @@ test('a stop is a line, its levels are bands, and interrupted calls have a cap',
     end('c1', 'bash', 'interrupted', 6_000),
   );
   const { cancel, bands, bars, story } = layOut(run, context);
-  expect(cancel).toEqual({ x: 404, label: 'cancel by ann' });
+  expect(cancel).toEqual({ x: 404, label: 'stop by ann' });
   expect(bands).toMatchObject([
     { level: 'drain', x: 404, width: 200, isAhead: false },
     { level: 'abort', x: 604, width: 400, isAhead: false },

@@ -91,7 +91,7 @@ export function layOut(run: RunModel, { end, isLive, ahead, width }: TimelineCon
     marks: toMarks(run, toX),
     ticks: toTicks({ start, end, last, width, toX }),
     ...(cancelAt !== undefined && {
-      cancel: { x: toX(cancelAt), label: by === undefined ? 'cancel' : `cancel by ${by}` },
+      cancel: { x: toX(cancelAt), label: by === undefined ? 'stop' : `stop by ${by}` },
     }),
     ...((isLive || cancelAt !== undefined) && {
       now: {

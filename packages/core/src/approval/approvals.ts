@@ -36,14 +36,16 @@ export interface ApprovalsOptions {
   /** How long an `always` is valid, as text: `until this run ends`. */
   readonly alwaysUntil: string;
   /** Decides before a user is asked. By default, calls that only read are allowed and all others need approval. */
-  readonly decide?: DecideApproval;
+  readonly decide?: DecideApproval | undefined;
   /** Holds `always` and `never` answers by what they cover. Defaults to a new map. */
-  readonly remembered?: { get(key: string): boolean | undefined; set(key: string, isYes: boolean): unknown };
+  readonly remembered?:
+    | { get(key: string): boolean | undefined; set(key: string, isYes: boolean): unknown }
+    | undefined;
   /**
    * Asks about several calls at the same time. Returns whether a question about a call is open: then it is asked again, even if
    * an `always` covers it meanwhile.
    */
-  readonly isAsked?: (callId: string) => boolean;
+  readonly isAsked?: ((callId: string) => boolean) | undefined;
 }
 
 /** Only a text is a reason: any other value could be taken for a yes. */

@@ -11,6 +11,7 @@ import { type CancelOptions, type CancelReceipt, readCancelOptions } from '../st
 import { tokenFor } from '../stop/token/source.ts';
 import type { CancellationToken } from '../stop/token/token.ts';
 import { describeStop } from './describe.ts';
+import type { ConversationEvent, Reply, UnstampedEvent } from './events.ts';
 import {
   type ConversationEffect,
   type ConversationInput,
@@ -22,52 +23,29 @@ import {
   reduceConversation,
 } from './policy.ts';
 
-/** The result of one message. */
-export interface Reply {
-  readonly conversationId: string;
-  readonly messageId: string;
-  readonly status: 'answered' | 'failed' | EarlyStatus;
-  /** Text for the user; after a cancel, what was done so far. */
-  readonly text: string;
-  /** The outcome of the run that answered, if there was one. */
-  readonly outcome?: Outcome;
-}
-
-type Stopping = Extract<RunEvent, { type: 'cancel-requested' | 'level-changed' | 'call-waiting' }>;
-
-/** The events of a stop. Without an active run there is no `runId`. */
-type StoppingEvent<Event> = Event extends unknown ? Omit<Event, 'runId' | 'at'> & { readonly runId?: string } : never;
-
-/** Events of a conversation. Events of a run go to `onEvent` of its message. */
-export type ConversationEvent<Answer = Reply> = { readonly at: number; readonly conversationId: string } & (
-  | { readonly type: 'message-received'; readonly messageId: string; readonly policy: Policy }
-  | { readonly type: 'message-answered'; readonly reply: Answer }
-  | StoppingEvent<Stopping>
-);
-
 export interface MessageOptions {
   /** What this message does to an active run. Defaults to `replace`. */
-  readonly policy?: Policy;
+  readonly policy?: Policy | undefined;
   /** The sender's own id: a message that is delivered twice is processed once. */
-  readonly messageId?: string;
+  readonly messageId?: string | undefined;
   /** Wait this long for more messages of the same `context` and process them as one. */
-  readonly debounceMs?: number;
+  readonly debounceMs?: number | undefined;
   /** Passed to the tools, hooks, `approve` and sub-agents of the run that answers this message, and to no other. */
   readonly context?: AppContext | undefined;
   /** Called with each event of the run that answers this message. It cannot slow the run down. */
-  readonly onEvent?: (event: RunEvent) => unknown;
+  readonly onEvent?: ((event: RunEvent) => unknown) | undefined;
   /** Withdraws this message, and stops the run that answers it. */
-  readonly token?: CancellationToken;
-  readonly signal?: AbortSignal;
+  readonly token?: CancellationToken | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** What a conversation is made of. */
 export interface ConversationParts {
   readonly agent: Agent;
-  readonly policy?: Policy;
+  readonly policy?: Policy | undefined;
   /** Creates the reply text of a cancelled run. Defaults to a description of what was done so far. */
-  readonly describeCancel?: (outcome: Outcome & { status: 'cancelled' }) => string;
-  readonly hooks?: Hooks<ConversationEvent>;
+  readonly describeCancel?: ((outcome: Outcome & { status: 'cancelled' }) => string) | undefined;
+  readonly hooks?: Hooks<ConversationEvent> | undefined;
 }
 
 interface ConversationSetup extends ConversationParts {
@@ -78,8 +56,6 @@ interface ConversationSetup extends ConversationParts {
   readonly send: (reply: Reply) => Promise<void>;
 }
 
-type UnstampedEvent<Event> = Event extends unknown ? Omit<Event, 'at' | 'conversationId'> : never;
-
 const SUPERSEDED = { kind: 'superseded', message: 'a newer message arrived' };
 const FAILED = 'Something went wrong; nothing more is running.';
 
@@ -89,6 +65,7 @@ interface Pending {
   readonly onEvent: MessageOptions['onEvent'];
   /** Called when it is this message's turn: with the messages that its run answers, or why it gets no run. */
   readonly begin: (turn: readonly UserMessage[] | EarlyStatus) => void;
+  readonly turn: Promise<readonly UserMessage[] | EarlyStatus>;
   /** The run that answers the message is a child of this token, so every cancel of the message reaches it. */
   readonly token: CancellationToken;
 }
@@ -99,12 +76,14 @@ export class Conversation {
   readonly #setup: ConversationSetup;
   /** Messages without a reply so far. */
   readonly #pending = new Map<string, Pending>();
+  /** How many cancels there were. */
+  #cancels = 0;
   #state: ConversationState = NEW_CONVERSATION;
   #history: readonly Message[] = [];
   #run: Run | undefined;
   #debounceTimer: Disposable | undefined;
-  /** Resolves when the active run has ended. */
-  #ended = Promise.withResolvers<void>();
+  /** One for each message that is being processed. */
+  readonly #replies = new Set<Promise<void>>();
   #sent: Promise<void> | undefined;
 
   constructor(id: string, setup: ConversationSetup) {
@@ -121,26 +100,49 @@ export class Conversation {
   }
 
   async receive(message: UserMessage, options: MessageOptions): Promise<Reply> {
-    const { world } = this.#setup;
-    const { messageId: id = world.createId(), policy = this.#setup.policy ?? 'replace', context } = options;
-    this.#emit({ type: 'message-received', messageId: id, policy }, context);
-    // Check `#pending` too: an unanswered message may outlast the list of remembered ids.
-    if (this.#pending.has(id) || this.#state.seen.includes(id)) return this.#early(id, 'duplicate');
-    const { promise: turn, resolve: begin } = Promise.withResolvers<readonly UserMessage[] | EarlyStatus>();
-    const token = tokenFor(options, { name: `message ${id}`, clock: world.clock });
-    this.#pending.set(id, { message, begin, token, onEvent: options.onEvent, context });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#replies.add(promise);
+    try {
+      return await this.#receive(message, options);
+    } finally {
+      this.#replies.delete(promise);
+      resolve();
+    }
+  }
+
+  async #receive(message: UserMessage, options: MessageOptions): Promise<Reply> {
+    const { messageId: id = this.#setup.world.createId(), policy = this.#setup.policy ?? 'replace', context } = options;
+    // Before the hooks: they may remove, cancel or close a conversation, and one that receives a message is not idle.
+    const [pending, cancels] = [this.#add(id, message, options), this.#cancels];
+    try {
+      this.#emit({ type: 'message-received', messageId: id, policy }, context);
+    } catch (error) {
+      if (pending) this.#leave(id); // The sender gets the error of the clock.
+      throw error;
+    }
+    if (pending === undefined) return this.#early(id, 'duplicate');
+    const { token, turn } = pending;
     // Withdrawn before it arrived: it must not supersede the active run.
-    if (token.isCancelled || this.#setup.isClosed()) this.#leave(id)?.begin('cancelled');
+    if (token.isCancelled || cancels !== this.#cancels || this.#setup.isClosed()) this.#leave(id)?.begin('cancelled');
     else {
       token.onCancel(() => this.#apply({ type: 'withdraw', id }));
-      const { debounceMs = 0 } = options;
-      this.#apply({ type: 'message', id, policy, debounceMs, context: toContextKey(context) });
+      this.#apply({ type: 'message', id, policy, debounceMs: options.debounceMs ?? 0, context: toContextKey(context) });
     }
-    // Wait for the turn here: the run then starts in its own message's async context, not in that of the event
-    // before it, which may be another user's.
+    // Wait for the turn here: the run then starts in the async context of that message, not of another user's.
     const messages = await turn;
     if (typeof messages !== 'string') return this.#answer(id, messages);
     return this.#answered(this.#early(id, messages), context);
+  }
+
+  /** Adds a message, unless it is known. */
+  #add(id: string, message: UserMessage, options: MessageOptions): Pending | undefined {
+    // Check `#pending` too: an unanswered message may outlast the list of remembered ids.
+    if (this.#pending.has(id) || this.#state.seen.includes(id)) return undefined;
+    const { promise: turn, resolve: begin } = Promise.withResolvers<readonly UserMessage[] | EarlyStatus>();
+    const token = tokenFor(options, { name: `message ${id}`, clock: this.#setup.world.clock });
+    const pending: Pending = { message, begin, turn, token, onEvent: options.onEvent, context: options.context };
+    this.#pending.set(id, pending);
+    return pending;
   }
 
   /** Stops the active run and drops the waiting messages. */
@@ -150,6 +152,7 @@ export class Conversation {
     const reason = createReason(given, clock.now());
     // Don't look it up later: replying to a dropped message may start another run.
     const [live, isIdle] = [this.#stoppable(), this.isIdle];
+    this.#cancels++;
     this.#apply({ type: 'cancel' });
     if (live !== undefined) return live.cancel(reason, options);
     const receipt: CancelReceipt = isIdle
@@ -161,7 +164,7 @@ export class Conversation {
 
   /** Resolves when nothing is running and every reply is sent. */
   async settled(): Promise<void> {
-    while (this.#state.running !== undefined) await this.#ended.promise;
+    while (this.#replies.size > 0) await Promise.all(this.#replies);
     await this.#sent;
   }
 
@@ -182,7 +185,6 @@ export class Conversation {
     switch (effect.type) {
       case 'start': {
         const messages = effect.ids.map((id) => this.#pending.get(id)!);
-        this.#ended = Promise.withResolvers();
         messages.at(-1)!.begin(messages.map(({ message }) => message));
         break;
       }
@@ -218,9 +220,7 @@ export class Conversation {
     }
     this.#run = undefined;
     this.#leave(id);
-    const { resolve } = this.#ended;
     this.#apply({ type: 'run-ended' });
-    resolve();
     return this.#answered(reply, context);
   }
 

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createAgent } from '../run/agent.ts';
 import type { Message } from '../run/history/message.ts';
@@ -10,8 +10,8 @@ import { createRecorder } from '../testing/recorder.ts';
 import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { toText } from '../tool/result.ts';
 import { defineTool } from '../tool/tool.ts';
-import type { ConversationEvent, Reply } from './conversation.ts';
 import { type ConversationsOptions, createConversations } from './conversations.ts';
+import type { ConversationEvent, Reply } from './events.ts';
 import { MAX_SEEN_MESSAGES } from './policy.ts';
 
 /** An assistant that looks something up for 6 s and then repeats its input. */
@@ -674,4 +674,88 @@ test('a message that comes while the answer before it is sent finds no run under
   );
   await conversations.processMessage('c', 'one');
   expect((await next!).status).toBe('answered');
+});
+
+/** Sending takes a while. */
+function slowSender() {
+  const sent: Reply[] = [];
+  const onReply = async (reply: Reply): Promise<void> => {
+    await flushMicrotasks();
+    sent.push(reply);
+  };
+  return { sent, onReply };
+}
+
+describe('a conversation whose message is being received is not idle', () => {
+  type Setup = ReturnType<typeof setUp>;
+  function setUpHook(options: Partial<ConversationsOptions>, act: (setup: Setup) => unknown) {
+    let once = true;
+    const setup: Setup = setUp({
+      ...options,
+      hooks: {
+        'message-received': ({ conversationId }) => {
+          if (conversationId !== 'c' || !once) return;
+          once = false;
+          act(setup);
+        },
+      },
+    });
+    return setup;
+  }
+
+  test.each<[string, Partial<ConversationsOptions>, (setup: Setup) => unknown]>([
+    ['its removal', {}, ({ conversations }) => conversations.remove('c')],
+    [
+      'a message to another, where there may be one',
+      { maxConversations: 1 },
+      ({ conversations }) => void conversations.processMessage('other', 'audit', { policy: 'queue' }),
+    ],
+  ])('%s in the hook does not forget it', async (_, options, act) => {
+    const planner: Planner = {
+      async next(_history, { token }) {
+        await sleep(1_000, { token });
+        return reply('done');
+      },
+    };
+    const world = createVirtualWorld();
+    const agent = createAgent({ name: 'a', planner, world });
+    const { conversations } = setUpHook({ agent, world, ...options }, act);
+    const one = conversations.processMessage('c', 'one');
+    await world.clock.advance(500);
+    const two = conversations.processMessage('c', 'two', { policy: 'queue' });
+    expect(conversations.cancel('c')).toMatchObject({ result: 'accepted' });
+    expect([(await one).status, (await two).status]).toEqual(['cancelled', 'cancelled']);
+    expect(conversations.history('c')).toMatchObject([{ content: 'one' }]);
+  });
+
+  test('a cancel in the hook stops the message, and its receipt is true', async () => {
+    const receipts: unknown[] = [];
+    const { conversations, sent } = setUpHook({}, ({ conversations: all }) => receipts.push(all.cancel('c')));
+    expect(await conversations.processMessage('c', 'one')).toMatchObject({ status: 'cancelled' });
+    expect(receipts).toMatchObject([{ result: 'accepted' }]);
+    expect(sent).toHaveLength(1);
+    expect(conversations.cancel('c')).toEqual({ result: 'too-late' });
+  });
+
+  test('disposing them all in the hook cancels the message, and waits until its reply is sent', async () => {
+    let disposing: PromiseLike<void> | undefined;
+    const { sent, onReply } = slowSender();
+    const { conversations } = setUpHook({ onReply }, ({ conversations: all }) => {
+      disposing = all[Symbol.asyncDispose]();
+    });
+    const reply = conversations.processMessage('c', 'one');
+    await disposing;
+    expect(sent).toMatchObject([{ status: 'cancelled' }]);
+    expect(await reply).toMatchObject({ status: 'cancelled' });
+  });
+});
+
+test('disposing waits until the reply to a message that is held back is sent', async () => {
+  const { sent, onReply } = slowSender();
+  const { conversations } = setUp({ onReply });
+  const reply = conversations.processMessage('c', 'one', { debounceMs: 1_000 });
+  await flushMicrotasks();
+  await conversations[Symbol.asyncDispose]();
+  expect(sent).toMatchObject([{ status: 'cancelled' }]);
+  await reply;
 });

@@ -7,21 +7,16 @@ import * as settings from '../stop/settings.ts';
 import type { CancelReasonLike } from '../stop/token/reason.ts';
 import type { CancelOptions, CancelReceipt } from '../stop/token/receipt.ts';
 import { SOURCE_RULES } from '../stop/token/source.ts';
-import {
-  Conversation,
-  type ConversationEvent,
-  type ConversationParts,
-  type MessageOptions,
-  type Reply,
-} from './conversation.ts';
+import { Conversation, type ConversationParts, type MessageOptions } from './conversation.ts';
+import type { ConversationEvent, Reply } from './events.ts';
 import { createReplySender } from './send-replies.ts';
 
 export interface ConversationsOptions extends ConversationParts {
   /** Called only with replies to send, those of one conversation in order; not for superseded or merged messages. */
-  readonly onReply?: (reply: Reply) => unknown;
+  readonly onReply?: ((reply: Reply) => unknown) | undefined;
   /** Above this number, the conversation that has been idle longest is forgotten. One that is not idle never is. */
-  readonly maxConversations?: number;
-  readonly world?: World;
+  readonly maxConversations?: number | undefined;
+  readonly world?: World | undefined;
 }
 
 /** Conversations in this process. Each has at most one active run. */

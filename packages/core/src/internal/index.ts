@@ -11,7 +11,7 @@ export { SOURCE_RULES } from '../stop/token/source.ts';
 // Limits.
 export { CLEANUP_MS, type Cleanup, type CleanupList, createCleanupList } from '../stop/bounded/cleanup.ts';
 export { UNDO_MS, withoutUndo } from '../run/undo.ts';
-export { MAX_SHIELD_MS } from '../stop/token/shield.ts';
+export { shieldMs } from '../stop/token/shield.ts';
 export { describeEarlyStatus, MAX_MERGED_MESSAGES, MAX_WAITING_MESSAGES } from '../conversation/policy.ts';
 export { MAX_DETAILS_BYTES } from '../tool/bounds.ts';
 
@@ -26,7 +26,7 @@ export { CallOutcomeUnknownError } from '../stop/errors.ts';
 export { describeError, isCausedByCancel } from '../tool/normalize.ts';
 export { describeStoppedCall } from '../tool/result.ts';
 export { describeStop, type CancelledWork } from '../conversation/describe.ts';
-export type { ConversationEvent } from '../conversation/conversation.ts';
+export type { ConversationEvent } from '../conversation/events.ts';
 export { createReplySender } from '../conversation/send-replies.ts';
 
 // Questions.

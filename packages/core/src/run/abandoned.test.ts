@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { checkHistory } from '../testing/checker.ts';
 import { createRecorder } from '../testing/recorder.ts';
 import { createScriptedModel } from '../testing/scripted-model.ts';
-import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
+import { createVirtualWorld, flushMicrotasks, type VirtualClock } from '../testing/virtual-world.ts';
 import { defineTool, type Tool, type ToolDefinition } from '../tool/tool.ts';
 import { type Agent, createAgent } from './agent.ts';
 import type { Model, ModelPart } from './reply/model.ts';
@@ -12,6 +12,7 @@ import { ModelError } from './reply/model.ts';
 import { reply } from './reply/planner.ts';
 import type { RunEvent } from './report/events.ts';
 import { formatStopReport } from './report/report.ts';
+import type { Run } from './run.ts';
 import type { AgentOptions } from './setup.ts';
 import { createAgentTool } from './sub-agent.ts';
 
@@ -92,6 +93,43 @@ test('a run waits for what ends shortly after the cancel, and the run is clean',
     stop: { isClean: true, settledAfterMs: 300 },
     calls: [{ state: 'not-started' }],
   });
+  check();
+});
+
+/** A stream that ignores its signal and its `return`. */
+const deaf: Model = {
+  name: 'deaf',
+  stream: () => ({ [Symbol.asyncIterator]: () => ({ next: () => never, return: () => never }) }),
+};
+
+test.each<[string, (run: Run, clock: VirtualClock) => unknown, number]>([
+  ['immediately after a kill', (run) => run.cancel({}, { mode: 'kill' }), 0],
+  ['a second after a gentler cancel', (run) => run.cancel({}, { mode: 'graceful' }), 1_000],
+  [
+    'at the kill that follows a gentler cancel',
+    (run, clock) => {
+      run.cancel({}, { mode: 'now' });
+      clock.setTimer(300, () => run.cancel({}, { mode: 'kill' }));
+    },
+    300,
+  ],
+])('a run whose model stream is deaf ends %s, and its report names the stream', async (_, stop, settledAfterMs) => {
+  const { start, clock, check } = setUp({ model: deaf });
+  const { run } = start();
+  await flushMicrotasks();
+  stop(run, clock);
+  await clock.advance(settledAfterMs);
+  const settled = await Promise.race([run.outcome, flushMicrotasks()]);
+  expect(settled).toMatchObject({ stop: { settledAfterMs, abandoned: [{ name: 'model stream' }] } });
+  check();
+});
+
+test('a stream that closes by itself after a kill is not named', async () => {
+  const { start, check } = setUp({ model: createScriptedModel([[{ until: never }]]) });
+  const { run } = start();
+  await flushMicrotasks();
+  run.cancel({}, { mode: 'kill' });
+  expect(await run.outcome).toMatchObject({ stop: { settledAfterMs: 0, isClean: true } });
   check();
 });
 

@@ -5,12 +5,12 @@ import type { Transcript } from './history/transcript.ts';
 /** The limits of a run. A run that would exceed one is cancelled, with that as its reason. */
 export interface Budgets {
   /** Time limit for the whole run. */
-  readonly maxDurationMs?: number;
+  readonly maxDurationMs?: number | undefined;
   /** Defaults to `MAX_TURNS`: a model and a tool that keep each other busy would otherwise never end. */
-  readonly maxTurns?: number;
-  readonly maxCalls?: number;
+  readonly maxTurns?: number | undefined;
+  readonly maxCalls?: number | undefined;
   /** Model tokens, in and out. */
-  readonly maxModelTokens?: number;
+  readonly maxModelTokens?: number | undefined;
 }
 
 /** What earlier runs of the same task have used. */

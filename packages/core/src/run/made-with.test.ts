@@ -36,7 +36,9 @@ const LADDER = "'graceful', 'now', 'kill' or { drainMs, abortMs }";
 test('an agent refuses settings that cannot work when it is made, not when they are needed', () => {
   expect(agent({ stopMode: { drainMs: 7_200_000 } })).toBe('stopMode.drainMs: expected 0 to 3600000 ms, got 7200000');
   expect(agent({ stopMode: { drainMs: Infinity } })).toBe('stopMode.drainMs: expected 0 to 3600000 ms, got Infinity');
-  expect(agent({ stopMode: { abort: 5 } })).toBe('stopMode.abort: unknown setting; the settings are drainMs, abortMs');
+  expect(agent({ stopMode: { abort: 5 } })).toBe(
+    "stopMode.abort: unknown setting; did you mean 'abortMs'? The settings are drainMs, abortMs",
+  );
   expect(agent({ stopMode: 'softly' })).toBe(`stopMode: expected ${LADDER}, got "softly"`);
   for (const undoTimeoutMs of [0, 600_001, Number.NaN, -1, '5']) {
     expect(agent({ undoTimeoutMs })).toBe(
@@ -59,7 +61,7 @@ test('an agent refuses settings that cannot work when it is made, not when they 
   expect(agent({ world: { createId: () => 'x', random: () => 0 } })).toContain('world.clock: expected a world');
   const brokenClock = { ...createVirtualWorld(), clock: { now: () => Number.NaN, setTimer: () => {} } };
   expect(agent({ world: brokenClock })).toBe('world.clock.now(): expected milliseconds since the epoch, got NaN');
-  expect(agent({ budget: {} })).toMatch(/^budget: unknown setting; the settings are .*budgets/);
+  expect(agent({ budget: {} })).toMatch(/^budget: unknown setting; did you mean 'budgets'/);
   expect(refusal(() => createAgent(undefined as never))).toMatch(/^options: expected an object with .*name/);
   expect(agent({ name: undefined })).toBe('name: expected a non-empty string, got undefined');
 });
@@ -109,7 +111,9 @@ test('a tool rejects an invalid schema, and explains what to do', () => {
   expect(tool({ inputSchema: { at: 'string' } })).toMatch(/^inputSchema: expected a Standard Schema/);
   expect(tool({ inputSchema: undefined })).toMatch(/^inputSchema: expected a Standard Schema .*, got undefined$/);
   expect(tool({ execute: undefined })).toBe('execute: expected a function, got undefined');
-  expect(tool({ timeoutMS: 5 })).toMatch(/^timeoutMS: unknown setting; the settings are .*timeoutMs/);
+  expect(tool({ timeoutMS: 5 })).toMatch(
+    /^timeoutMS: unknown setting; did you mean 'timeoutMs'\? The settings are .*replay/,
+  );
   expect(tool({ effects: 'none' })).toBe("effects: expected 'read' or 'write' or 'execute', got \"none\"");
   expect(tool({ undo: 'x' })).toBe('undo: expected a function, got "x"');
 });
@@ -150,7 +154,11 @@ test('a tool that defineTool did not make is checked where it is used', () => {
     expect(used(bare({ execute: undefined }))).toBe('tools[0].execute: expected a function, got undefined');
   }
   expect(agent({ tools: [defineTool(look), bare({})] })).toBe("tools: two tools are named 'look'");
-  expect(agent({ tools: {} })).toBe('tools: expected a list, got an object');
+  const advice = 'convert tools of the AI SDK with fromAiSdkTools({ … }) from @whoa/ai-sdk';
+  expect(agent({ tools: { look } })).toBe(`tools: expected a list, got an object; ${advice}`);
+  expect(agent({ tools: [{ description: 'x', inputSchema: {}, execute: () => 'y' }] })).toBe(
+    `tools[0]: it has no name; ${advice}`,
+  );
   // A hole is no tool.
   expect(agent({ tools: Array.from({ length: 1 }) })).toMatch(/^tools\[0\]: expected a tool/);
 });
@@ -195,7 +203,7 @@ test('conversations and sub-agents refuse what cannot work', async () => {
     /^policy: expected 'replace' or 'queue' or 'merge' or 'steer' or 'reject', got "wait"/,
   );
   expect(make({ maxConversations: 0 })).toMatch(/^maxConversations: expected a whole number from 1, or Infinity/);
-  expect(make({ onreply: () => {} })).toMatch(/^onreply: unknown setting; the settings are .*onReply/);
+  expect(make({ onreply: () => {} })).toMatch(/^onreply: unknown setting; did you mean 'onReply'/);
   const conversations = createConversations({ agent: one });
   const said = (id: unknown, message: unknown, options = {}): Promise<unknown> =>
     conversations.processMessage(id as string, message as string, options).catch((error: Error) => error.message);

@@ -74,6 +74,25 @@ test('disposing a run that has ended, that is being stopped, or that is disposed
   expect(clock.pending).toBe(0);
 });
 
+test('a receipt is true when it is returned, even if a hook has cancelled harder', async () => {
+  let harder: unknown;
+  const { agent, clock } = setUp((_, { token }) => new Promise((resolve) => token.onCancel(() => resolve(reply('')))), {
+    hooks: {
+      'cancel-requested': ({ receipt }) => {
+        if (receipt === 'escalated') harder ??= run.cancel('harder', { mode: 'now' });
+      },
+    },
+  });
+  const run = agent.run('go');
+  run.cancel('stop', { mode: { drainMs: 10_000, abortMs: 2_000 } });
+  const sooner = run.cancel('sooner', { mode: { drainMs: 5_000, abortMs: 2_000 } });
+  expect(harder).toMatchObject({ result: 'escalated', level: 'abort', killAt: clock.now() + 2_000 });
+  expect(sooner).toEqual({ ...(harder as object), result: 'escalated' });
+  expect(run.cancel('again', { mode: 'now' })).toMatchObject({ result: 'unchanged', killAt: clock.now() + 2_000 });
+  await run.outcome;
+  expect(run.cancel()).toEqual({ result: 'too-late' });
+});
+
 test('an invalid message is rejected by name', async () => {
   const { agent } = setUp(() => reply('x'));
   const run = agent.run('go');

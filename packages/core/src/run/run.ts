@@ -1,5 +1,6 @@
 import { isCancelledError } from '../stop/errors.ts';
 import { emitStopEvents } from '../stop/stop-events.ts';
+import { LONGEST_LADDER } from '../stop/token/level.ts';
 import { type CancelReasonLike, createReason } from '../stop/token/reason.ts';
 import { type CancelOptions, type CancelReceipt, readCancelOptions } from '../stop/token/receipt.ts';
 import type { CallCancelReceipt } from '../tool/call/live-call.ts';
@@ -72,7 +73,9 @@ class AgentRun implements Run {
     // changed nothing to the hook that requested it: a hook that cancels on every cancel event would never end.
     if (receipt.result === 'escalated' || (receipt.result !== 'accepted' && !gate.isNotifying))
       gate.emit({ type: 'cancel-requested', receipt: receipt.result, reason: given });
-    return receipt;
+    // A hook may have cancelled harder since: ask for nothing more, to read what is true now.
+    const now = token.cancel(given, { mode: LONGEST_LADDER });
+    return now.result === 'too-late' ? receipt : { ...now, result: receipt.result };
   }
 
   cancelCall(callId: string, reason?: CancelReasonLike, options?: CancelOptions): CallCancelReceipt {
@@ -142,7 +145,7 @@ class AgentRun implements Run {
     }
     try {
       closeCalls(this.#parts, end.failed);
-      await leftovers.settle();
+      await leftovers.settle(token);
       if (token.undo && !setup[NESTED]?.undoes?.()) await this.#undo();
     } catch (error) {
       // A part of the run failed, for example its clock. The run must end anyway.

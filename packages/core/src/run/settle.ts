@@ -37,9 +37,9 @@ export function settle(parts: RunParts, turns: number, end: LoopEnd): Outcome {
     text: transcript.text,
     messages: Object.freeze([...transcript.messages]),
     calls: Object.freeze([...transcript.calls]),
-    usage: transcript.usage,
+    usage: Object.freeze({ ...transcript.usage }),
     turns,
-    undelivered: parts.steering.close(),
+    undelivered: Object.freeze(parts.steering.close()),
     startedAt: parts.startedAt,
     endedAt,
   };

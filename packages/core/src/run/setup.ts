@@ -26,8 +26,8 @@ export type AgentOptions = AgentParts &
   (
     | {
         readonly model: Model;
-        readonly instructions?: string;
-        readonly retry?: RetryOptions;
+        readonly instructions?: string | undefined;
+        readonly retry?: RetryOptions | undefined;
         readonly planner?: undefined;
       }
     | { readonly planner: Planner; readonly model?: undefined }
@@ -40,32 +40,32 @@ export interface AgentParts {
    * The version of the agent, for tasks that are resumed after a deploy. Defaults to a hash of its instructions and of
    * the tools as the model sees them. Name it yourself if what matters is elsewhere: in code, in a model.
    */
-  readonly version?: string;
-  readonly tools?: readonly Tool[];
+  readonly version?: string | undefined;
+  readonly tools?: readonly Tool[] | undefined;
   /** The default mode of `run.cancel()`. Defaults to `graceful`. */
-  readonly stopMode?: StopMode;
-  readonly approve?: Approve;
+  readonly stopMode?: StopMode | undefined;
+  readonly approve?: Approve | undefined;
   /** Gets the answers to calls of tools with `answeredBy`, in a run that is not a task. Without it they are not started. */
-  readonly answer?: AnswerCall;
-  readonly budgets?: Budgets;
-  readonly compact?: Compact;
-  readonly hooks?: Hooks<RunEvent>;
-  readonly concurrency?: number;
-  readonly cleanupTimeoutMs?: number;
-  readonly undoTimeoutMs?: number;
-  readonly ledger?: Ledger;
-  readonly world?: World;
+  readonly answer?: AnswerCall | undefined;
+  readonly budgets?: Budgets | undefined;
+  readonly compact?: Compact | undefined;
+  readonly hooks?: Hooks<RunEvent> | undefined;
+  readonly concurrency?: number | undefined;
+  readonly cleanupTimeoutMs?: number | undefined;
+  readonly undoTimeoutMs?: number | undefined;
+  readonly ledger?: Ledger | undefined;
+  readonly world?: World | undefined;
 }
 
 /** Options of one run. */
 export interface RunOptions {
-  readonly id?: string;
+  readonly id?: string | undefined;
   /** Identifies the work that this run is a part of, for tools that keep something for it. Defaults to the run's id. */
   readonly workId?: string | undefined;
-  readonly history?: readonly Message[];
+  readonly history?: readonly Message[] | undefined;
   /** Passed to tools, hooks, `approve` and sub-agents. Plain data, at most 16 KB as JSON. */
   readonly context?: AppContext | undefined;
-  readonly hooks?: Hooks<RunEvent>;
+  readonly hooks?: Hooks<RunEvent> | undefined;
   /** Awaited before each turn. The run fails if it throws; a cancel ends the wait. */
   readonly beforeTurn?: BeforeTurn | undefined;
   /** Awaited before each call starts. A journal records the call here, so that a crash never makes it run twice. */
@@ -109,7 +109,7 @@ const AGENT_RULES: settings.Rules<AllAgentOptions> = {
   version: settings.nonEmptyText,
   tools: toolsRule,
   planner: settings.having('a planner', 'next'),
-  stopMode: stopMode,
+  stopMode,
   budgets: budgetsRule,
   compact: settings.callback,
   undoTimeoutMs: shieldMs,

@@ -15,7 +15,7 @@ import { undoWhole } from './undo.ts';
 
 export interface AgentToolOptions {
   /** The tool's name. Defaults to the agent's name. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Explains to the parent's model when to use this agent. */
   readonly description: string;
 }

@@ -114,7 +114,7 @@ async function undoWithKeys(
   if (typeof held !== 'function') return { state: 'failed' };
   const emit = (event: { readonly type: string }): void =>
     options.emit({ type: 'call-event', callId, tool, event }, within);
-  const undoing = step.undo({ ...within, emit: emit }).finally(held);
+  const undoing = step.undo({ ...within, emit }).finally(held);
   const end = await waitUntilLevel(undoing, token, 'kill');
   if (end.by === 'level') options.leaveRunning(`undo of ${tool} (${callId})`, undoing);
   if (end.by === 'value') return { state: end.value };

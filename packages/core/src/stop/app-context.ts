@@ -1,12 +1,11 @@
 import { isObject, type Rule, SettingsError, safely, unexpected } from './settings.ts';
 
 /**
- * Your data about a message or a run: its user, tenant, locale. Plain data, at most 16 KB as JSON. To give it a type:
- * `declare module '@whoa/core' { interface AppContext { readonly user: string } }`.
+ * Your data about a message or a run: its user, tenant, locale. Plain data, at most 16 KB as JSON. Declare its type once, and
+ * it is the type of `context` everywhere: `declare module '@whoa/core' { interface AppContext extends MyContext {} }`.
  */
-export interface AppContext {
-  readonly [name: string]: unknown;
-}
+// biome-ignore lint/suspicious/noEmptyInterface: users extend it.
+export interface AppContext {}
 
 /** Passed to hooks with each event. */
 export interface HookContext {

@@ -14,7 +14,7 @@ export class CancelledError<Partial = unknown> extends Error {
 
   constructor(
     reason: CancelReason,
-    options: { partial?: Partial; cause?: unknown; effect?: 'unknown' | 'none' | undefined } = {},
+    options: { partial?: Partial | undefined; cause?: unknown; effect?: 'unknown' | 'none' | undefined } = {},
   ) {
     super(`Cancelled (${describeReason(reason)})`, 'cause' in options ? { cause: options.cause } : undefined);
     Object.defineProperty(this, CANCELLED, {});

@@ -4,10 +4,12 @@ import { warn } from './warn.ts';
 
 /** Listeners by event type. `any` receives every event; `hook-error` receives hooks that failed. */
 export type Hooks<Event extends { readonly type: string }> = {
-  readonly [Type in Event['type']]?: (event: Extract<Event, { type: Type }>, about: HookContext) => unknown;
+  readonly [Type in Event['type']]?:
+    | ((event: Extract<Event, { type: Type }>, about: HookContext) => unknown)
+    | undefined;
 } & {
-  readonly any?: (event: Event, about: HookContext) => unknown;
-  readonly 'hook-error'?: (event: HookError) => unknown;
+  readonly any?: ((event: Event, about: HookContext) => unknown) | undefined;
+  readonly 'hook-error'?: ((event: HookError) => unknown) | undefined;
 };
 
 /** A hook that threw or rejected. The work that emitted the event continued. */

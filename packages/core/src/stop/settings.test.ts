@@ -70,10 +70,11 @@ test('a refusal has a name and a code, and a cause only if it has one', () => {
   expect('cause' in new SettingsError('field', 'no')).toBe(false);
 });
 
-test('a setting that is misspelt is rejected with the names there are', async () => {
+test('a setting that is misspelt is rejected with the nearest name and all there are', async () => {
   expect(await refusal({ timeout: 5 })).toBe(
-    'timeout: unknown setting; the settings are name, whenCancelled, timeoutMs, graceMs, cleanupTimeoutMs, ledger, key, onWait, token, signal',
+    "timeout: unknown setting; did you mean 'timeoutMs'? The settings are name, whenCancelled, timeoutMs, graceMs, cleanupTimeoutMs, ledger, key, onWait, token, signal",
   );
+  expect(await refusal({ nothingLikeIt: 5 })).toMatch(/^nothingLikeIt: unknown setting; the settings are name, /);
 });
 
 test('a token passed as a signal, or a signal as a token, gets an error that names the right option', async () => {

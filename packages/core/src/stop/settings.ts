@@ -1,3 +1,7 @@
+import { findClosestName } from './closest-name.ts';
+
+export { findClosestName };
+
 /** Thrown when a setting is not valid. Names the field, the value and what is allowed. */
 export class SettingsError extends TypeError {
   override readonly name: string = 'SettingsError';
@@ -63,7 +67,9 @@ export function readSettings<Settings>(given: unknown, rules: Rules<Settings>, o
 function refuseUnknown(given: object, rules: object, prefix: string): void {
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(rules, name)) continue;
-    throw new SettingsError(`${prefix}${cut(name)}`, `unknown setting; the settings are ${formatNames(rules)}`);
+    const closest = findClosestName(name, Object.keys(rules));
+    const meant = closest === undefined ? 'the' : `did you mean '${closest}'? The`;
+    throw new SettingsError(`${prefix}${cut(name)}`, `unknown setting; ${meant} settings are ${formatNames(rules)}`);
   }
 }
 
@@ -134,11 +140,15 @@ export function oneOf(...values: readonly string[]): Rule {
   return rule(values.map((value) => `'${value}'`).join(' or '), (value) => values.includes(value as string));
 }
 
-/** An object that has certain methods. */
+/** An object that has certain methods. A string is not shown: it may be an address with a password. */
 export function having(what: string, ...methods: readonly string[]): Rule {
-  return rule(`${what} (an object with ${methods.map((method) => `${method}()`).join(', ')})`, (value) =>
-    hasMethods(value, methods),
-  );
+  const expected = `${what} (an object with ${methods.map((method) => `${method}()`).join(', ')})`;
+  return (value, field) => {
+    if (hasMethods(value, methods)) return value;
+    throw typeof value === 'string'
+      ? new SettingsError(field, `expected ${expected}, got a string`)
+      : unexpected(field, value, expected);
+  };
 }
 
 export function hasMethods(value: unknown, methods: readonly string[]): boolean {
@@ -163,7 +173,7 @@ const EVENTS: readonly string[] =
   /*#__PURE__*/ `any hook-error run-start run-end turn-start turn-end turn-retry text thinking call-planned call-start call-update
  call-event call-end call-ended-late call-waiting wave-start wave-end approval-requested approval-answered cleanup-error cancel-requested
  level-changed steer-delivered history-compacted undo-start undo-end work-abandoned events-skipped message-received message-answered
- task-start task-end checker-error store-error`.split(/\s+/);
+ task-start task-end task-left checker-error store-error`.split(/\s+/);
 
 /** Listeners by event. They are not copied, because they may be methods of an object. */
 export const hooks: Rule = (value, field) => {

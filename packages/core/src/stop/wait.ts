@@ -56,7 +56,10 @@ export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
  * await sleep(1_000, { token });
  * ```
  */
-export async function sleep(ms: number, options: { token?: CancellationToken; clock?: Clock } = {}): Promise<void> {
+export async function sleep(
+  ms: number,
+  options: { token?: CancellationToken | undefined; clock?: Clock | undefined } = {},
+): Promise<void> {
   const { token, clock = token?.clock ?? systemClock } = options;
   const { promise: elapsed, resolve } = Promise.withResolvers<void>();
   const timer = isNever(ms) ? NEVER : clock.setTimer(ms, resolve);

@@ -316,3 +316,40 @@ test('a run whose error is its own cause, or whose input cannot be copied, is re
   );
   expect(checkHistory(recorder.history)).toEqual([]);
 });
+
+test('a run that its parent cancelled has no receipt, and may last as long as the ladder', async () => {
+  const world = createVirtualWorld();
+  const recorder = createRecorder();
+  const after = (ms: number) => () =>
+    new Promise<string>((resolve) => void world.clock.setTimer(ms, () => resolve('x')));
+  const tools = [
+    defineTool({ ...plain, name: 'pay', whenCancelled: 'finish', timeoutMs: 1_000, execute: after(500) }),
+    defineTool({ ...plain, name: 'slow', execute: after(9_000) }),
+  ];
+  const model = createScriptedModel([[{ call: 'pay' }, { call: 'slow' }]], { clock: world.clock });
+  const agent = createAgent({
+    name: 'a',
+    world,
+    hooks: recorder.hooks,
+    tools: tools.map((one) => recorder.tool(one)),
+    model,
+  });
+  using root = new CancellationToken({ clock: world.clock });
+  const run = recorder.run(agent.run('go', { token: root }));
+  await world.clock.advance(10);
+  root.cancel();
+  await world.clock.advance(9_000);
+  expect(await run.outcome).toMatchObject({
+    status: 'cancelled',
+    calls: [{ state: 'finished' }, { state: 'finished' }],
+  });
+  expect(checkHistory(recorder.history)).toEqual([]);
+  // It had to be over soon after `kill`.
+  const late = recorder.history.map((entry) => {
+    const isEarly = entry.seen === 'event' && entry.event.type === 'level-changed';
+    return isEarly ? { ...entry, event: { ...entry.event, level: 'kill' as const } } : entry;
+  });
+  expect(checkHistory(late as HistoryEntry[])).toEqual([
+    { promise: 'P2', what: expect.stringMatching(/: it settled \d+ ms past its bound$/) as string },
+  ]);
+});

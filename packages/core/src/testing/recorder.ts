@@ -25,7 +25,9 @@ export interface Recorder {
  *
  * @returns The recorder.
  */
-export function createRecorder(options: { readonly onEntry?: (entry: HistoryEntry) => void } = {}): Recorder {
+export function createRecorder(
+  options: { readonly onEntry?: ((entry: HistoryEntry) => void) | undefined } = {},
+): Recorder {
   const history: HistoryEntry[] = [];
   const note = (entry: HistoryEntry): void => {
     history.push(entry);

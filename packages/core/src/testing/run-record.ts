@@ -11,8 +11,8 @@ import { findUnpaired, Words } from './words.ts';
 
 export interface CheckOptions {
   /** Time limit for undo, where a history uses it. */
-  readonly undoTimeoutMs?: number;
-  readonly cleanupTimeoutMs?: number;
+  readonly undoTimeoutMs?: number | undefined;
+  readonly cleanupTimeoutMs?: number | undefined;
 }
 
 type CallEnd = Extract<RunEvent, { type: 'call-end' }>['result'];
@@ -30,8 +30,10 @@ export class RunRecord {
   #reason: CancelReason | undefined;
   #rank = 0;
   #accepted = false;
-  /** The latest time at which this run may settle. */
-  #due = Infinity;
+  /** When the last level is due, if it is known: a cancel that came from a parent has no receipt. */
+  #killAt: number | undefined;
+  /** Until when it may wait for calls that must finish. */
+  #waitsUntil = 0;
 
   constructor(id: string, violations: Violation[]) {
     this.#id = id;
@@ -49,18 +51,19 @@ export class RunRecord {
         if (rankLevel(event.level) <= this.#rank)
           this.#broken('P3', `the level went from rank ${this.#rank} to ${event.level}`);
         this.#rank = rankLevel(event.level);
+        if (event.level === 'kill') this.#mayLastUntil(event.at);
         this.#sameReason(event.reason, 'a level change');
         break;
       case 'call-start':
         if (this.#rank > 0) this.#broken('P4', `call ${event.callId} started after the cancel`);
         break;
       case 'call-waiting':
-        this.#waitsUntil(event.until);
+        this.#mayWaitUntil(event.until);
         break;
       case 'call-event':
         // A parent waits for everything that its sub-agents wait for.
         for (let inner = event.event as RunEvent; ; inner = inner.event as RunEvent) {
-          if (inner.type === 'call-waiting') this.#waitsUntil(inner.until);
+          if (inner.type === 'call-waiting') this.#mayWaitUntil(inner.until);
           // A sub-agent may stop by itself, for its own reason.
           if (inner.type === 'level-changed' && this.#rank === 0) this.cancelledCalls.add(event.callId);
           if (inner.type !== 'call-event') break;
@@ -96,7 +99,7 @@ export class RunRecord {
     }
     if (rankLevel(receipt.level) < this.#rank)
       this.#broken('P3', `a receipt says '${receipt.level}', which is lower than before`);
-    this.#waitsUntil(receipt.killAt);
+    this.#mayLastUntil(receipt.killAt);
     this.#sameReason(receipt.reason, `an '${receipt.result}' receipt`);
   }
 
@@ -133,8 +136,9 @@ export class RunRecord {
       this.#sameReason(outcome.reason, 'the outcome');
       this.#sameReason(outcome.stop.reason, 'the stop report');
       if (this.#rank === 0) this.#broken('P8', 'it was cancelled without a request');
-      if (outcome.endedAt > this.#due + cleanupTimeoutMs + undoTimeoutMs)
-        this.#broken('P2', `it settled ${outcome.endedAt - this.#due} ms past its bound`);
+      const due = this.#killAt === undefined ? Infinity : Math.max(this.#killAt, this.#waitsUntil);
+      if (outcome.endedAt > due + cleanupTimeoutMs + undoTimeoutMs)
+        this.#broken('P2', `it settled ${outcome.endedAt - due} ms past its bound`);
     } else if (this.#accepted || this.#rank > 0)
       this.#broken('P3', `it ended '${outcome.status}' after a cancel was accepted`);
   }
@@ -150,8 +154,12 @@ export class RunRecord {
     if (unpaired !== undefined) this.#broken('P6', `its messages have ${unpaired}`);
   }
 
-  #waitsUntil(at: number): void {
-    this.#due = this.#due === Infinity ? at : Math.max(this.#due, at);
+  #mayLastUntil(at: number): void {
+    this.#killAt = Math.max(this.#killAt ?? at, at);
+  }
+
+  #mayWaitUntil(at: number): void {
+    this.#waitsUntil = Math.max(this.#waitsUntil, at);
   }
 
   #callEnd(result: CallEnd): void {

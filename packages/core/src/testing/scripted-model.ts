@@ -8,7 +8,7 @@ import { listOf, rule } from '../stop/settings.ts';
  */
 export type ScriptedStep =
   | string
-  | { readonly call: string; readonly input?: unknown; readonly id?: string }
+  | { readonly call: string; readonly input?: unknown; readonly id?: string | undefined }
   | { readonly waitMs: number }
   | { readonly until: PromiseLike<unknown> }
   | { readonly fail: Error }
@@ -26,9 +26,9 @@ export interface ScriptedModel extends Model {
 }
 
 export interface ScriptOptions {
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** The pause between two words. */
-  readonly wordMs?: number;
+  readonly wordMs?: number | undefined;
 }
 
 const REPLIES = listOf(
@@ -96,7 +96,7 @@ export function createScriptedModel(replies: readonly ScriptedReply[], options: 
   };
 }
 
-function* callParts(step: { call: string; input?: unknown; id?: string }, newId: string): Generator<ModelPart> {
+function* callParts(step: Extract<ScriptedStep, { call: string }>, newId: string): Generator<ModelPart> {
   const { call: tool, input = {}, id: callId = newId } = step;
   yield { type: 'call-start', callId, tool };
   yield { type: 'call-arguments', callId, text: JSON.stringify(input) };

@@ -85,7 +85,9 @@ export function flushMicrotasks(): Promise<void> {
  *
  * @returns The world to pass to agents, runtimes and stores.
  */
-export function createVirtualWorld(options: { seed?: number } = {}): World & { readonly clock: VirtualClock } {
+export function createVirtualWorld(
+  options: { seed?: number | undefined } = {},
+): World & { readonly clock: VirtualClock } {
   let ids = 0;
   let seed = options.seed ?? 1;
   return {

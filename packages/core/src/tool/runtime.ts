@@ -27,7 +27,7 @@ import { PlanError, planWaves } from './waves.ts';
 export interface RuntimeOptions {
   readonly tools: readonly Tool[];
   /** How many calls of a wave run at the same time. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   readonly approve?: Approve | undefined;
   /** Gets the answers to calls of tools with `answeredBy`. Without it they are not started. */
   readonly answer?: AnswerCall | undefined;
@@ -41,13 +41,13 @@ export interface RuntimeOptions {
   readonly hooks?: Hooks<RuntimeEvent> | undefined;
   /** Whether hooks receive cancels too. Defaults to true. A run reports its own. */
   readonly emitsCancelEvents?: boolean | undefined;
-  readonly ledger?: Ledger;
+  readonly ledger?: Ledger | undefined;
   /** The owner's name in the ledger: entries are `owner/call`. */
-  readonly owner?: string;
-  readonly cleanupTimeoutMs?: number;
+  readonly owner?: string | undefined;
+  readonly cleanupTimeoutMs?: number | undefined;
   /** Shared by runtimes whose calls must respect each other's exclusive keys. */
-  readonly keys?: ExclusiveKeys;
-  readonly world?: World;
+  readonly keys?: ExclusiveKeys | undefined;
+  readonly world?: World | undefined;
 }
 
 /** Runs calls in waves. It outlives single executions, so an abandoned call keeps its exclusive keys. */

@@ -4,11 +4,11 @@ import { CancelledError } from '../stop/errors.ts';
 import * as settings from '../stop/settings.ts';
 import { shieldMs } from '../stop/token/shield.ts';
 import type { CancellationToken } from '../stop/token/token.ts';
-import type { Effects, ToolResult } from './result.ts';
+import type { Effects, Json, ToolResult } from './result.ts';
 import { type InputSchema, inputSchema } from './schema.ts';
 
-/** What a tool may return. A string is short for a result with that content. */
-export type RawResult = ToolResult | string;
+/** What a tool may return. A string is short for a result with that content; other plain data is read as JSON. */
+export type RawResult = ToolResult | Json;
 
 /** A preview of a call, made by its tool for the user who has to approve it. */
 export interface CallPreview {
@@ -89,7 +89,7 @@ export interface Tool<Input = unknown> {
   readonly answerJsonSchema?: Record<string, unknown>;
   /** Does the work. It should stop when `context.signal` aborts. */
   execute(input: Input, context: ToolContext): RawResult | Promise<RawResult>;
-  /** Describes what a call would do. It changes nothing. `execute` receives the result as `shown`. */
+  /** Describes what a call would do. It changes nothing. `execute` receives what was approved as `context.approvedPreview`. */
   preview?(input: Input, context: QuestionContext): CallPreview | Promise<CallPreview>;
   /** Undoes a completed call. Starts at most once per call. */
   undo?(result: ToolResult & { readonly input: Input }, context: UndoContext): Promise<void> | void;
@@ -97,22 +97,25 @@ export interface Tool<Input = unknown> {
   readonly undoRepeatable: boolean;
 }
 
-interface ToolDefinitionBase<Input>
-  extends Omit<Tool<Input>, 'whenCancelled' | 'timeoutMs' | Answered | keyof typeof DEFAULTS>,
-    Partial<Pick<Tool, 'effects' | 'replay' | 'undoRepeatable'>> {}
+type ToolDefinitionBase<Input> = OrUndefined<Omit<Tool<Input>, 'timeoutMs' | Answered | keyof typeof DEFAULTS>> & {
+  readonly [Name in 'effects' | 'replay' | 'undoRepeatable']?: Tool[Name] | undefined;
+};
+
+/** What is optional also accepts `undefined`. */
+type OrUndefined<T> = { [Name in keyof T]: object extends Pick<T, Name> ? T[Name] | undefined : T[Name] };
 
 type Answered = 'answeredBy' | 'answerSchema' | 'answerJsonSchema';
 
 /** What a tool's author writes. One that must `finish` needs a `timeoutMs`: the longest that a cancel can wait. */
 export type ToolDefinition<Input> = ToolDefinitionBase<Input> & { readonly answeredBy?: undefined } & (
-    | { readonly whenCancelled?: 'interrupt'; readonly timeoutMs?: number }
+    | { readonly whenCancelled?: 'interrupt' | undefined; readonly timeoutMs?: number | undefined }
     | { readonly whenCancelled: 'finish'; readonly timeoutMs: number }
   );
 
 /** A tool without code. */
 type AnsweredToolDefinition<Input> = Omit<ToolDefinitionBase<Input>, 'execute'> &
-  Pick<Tool, 'timeoutMs' | 'answerJsonSchema'> & { readonly execute?: undefined } & (
-    | { readonly answeredBy: 'client'; readonly answerSchema?: InputSchema }
+  OrUndefined<Pick<Tool, 'timeoutMs' | 'answerJsonSchema'>> & { readonly execute?: undefined } & (
+    | { readonly answeredBy: 'client'; readonly answerSchema?: InputSchema | undefined }
     | { readonly answeredBy: 'user'; readonly answerSchema: InputSchema }
   );
 
@@ -188,6 +191,8 @@ const defined = new WeakSet<object>();
 const toolRule: settings.Rule = (value, field) => {
   if (!settings.isObject(value)) throw settings.unexpected(field, value, 'a tool; make one with defineTool');
   if (defined.has(value)) return value;
+  if ('inputSchema' in value && !('name' in value))
+    throw new settings.SettingsError(field, `it has no name; ${CONVERT}`);
   const tool: Record<string, unknown> = {
     ...settings.readSettings<Tool>(value, TOOL_RULES, { within: field, allowUnknown: true }),
   };
@@ -198,8 +203,12 @@ const toolRule: settings.Rule = (value, field) => {
   return withDefaults(tool as unknown as Tool, `${field}.`);
 };
 
+const CONVERT = 'convert tools of the AI SDK with fromAiSdkTools({ … }) from @whoa/ai-sdk';
+
 /** The rule for tools that are used together: names must be unique. */
 export const toolsRule: settings.Rule = (value, field) => {
+  if (settings.isObject(value) && !settings.isList(value))
+    throw new settings.SettingsError(field, `expected a list, got an object; ${CONVERT}`);
   const tools = settings.listOf(toolRule)(value, field) as readonly Tool[];
   const names = new Set<string>();
   for (const { name } of tools) {

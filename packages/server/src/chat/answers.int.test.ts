@@ -17,7 +17,7 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { openDatabase } from '../../../../test/server/app-database.ts';
-import { type BorrowedServer, borrowPostgres, borrowRedis } from '../../../../test/servers/borrow.ts';
+import { type BorrowedServer, borrowPostgres } from '../../../../test/servers/borrow.ts';
 import type { ApproverOptions } from '../http/access/approvers.ts';
 import { createChatHandler } from './chat-handler.ts';
 import type { ChatStopReceipt } from './chat-types.ts';
@@ -148,10 +148,10 @@ const approve = (chat: Chat<UIMessage>, approved: boolean, reason?: string) => {
   return chat.addToolApprovalResponse({ id: call!.approval!.id, approved, ...(reason !== undefined && { reason }) });
 };
 
-describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', (kind) => {
+describe.each(['memory', 'postgres', 'their database'] as const)('%s', (kind) => {
   let server: BorrowedServer | undefined;
   beforeAll(async () => {
-    if (kind === 'redis' || kind === 'postgres') server = await (kind === 'redis' ? borrowRedis() : borrowPostgres());
+    if (kind === 'postgres') server = await borrowPostgres();
   });
   afterAll(() => server?.[Symbol.asyncDispose]());
   const openChat = (script: readonly ScriptedResponse[], loop: Loop = {}) =>

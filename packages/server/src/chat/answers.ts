@@ -114,6 +114,12 @@ export function describeWaiting(isAsked: boolean, reason: CancelReason): string 
   return `${UNKNOWN}: it was stopped (${reason.kind}) before the page sent its result. It may have taken effect.`;
 }
 
+/** Returns whether a user's stop has closed calls of a message that waited. */
+export function isStopped({ parts }: UIMessage): boolean {
+  const ends = [true, false].map((isAsked) => describeWaiting(isAsked, { kind: 'user', at: 0 }));
+  return parts.some((part) => isCallPart(part) && part.state === 'output-error' && ends.includes(part.errorText));
+}
+
 /** Returns a history in which no call waits, or the same if none did. */
 export function closeWaiting(
   history: readonly UIMessage[],

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { openDatabase, type Save } from '../../../../test/server/app-database.ts';
 import { CALL, read, say, toReplyText } from '../../../../test/server/chat-harness.ts';
-import { type BorrowedServer, borrowPostgres, borrowRedis } from '../../../../test/servers/borrow.ts';
+import { type BorrowedServer, borrowPostgres } from '../../../../test/servers/borrow.ts';
 import { startProgram } from '../../../../test/tasks/child.ts';
 import { createChatHandler } from './chat-handler.ts';
 import { StoppableChatTransport } from './client/stoppable-chat-transport.ts';
@@ -92,10 +92,10 @@ const fail: Fault = () => Promise.reject(new Error('disk full'));
 const hang: Fault = () => new Promise(() => {});
 const nonsense: Fault = () => 'ok';
 
-describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
+describe.each(['memory', 'postgres'] as const)('%s', (kind) => {
   let server: BorrowedServer | undefined;
   beforeAll(async () => {
-    if (kind !== 'memory') server = await (kind === 'redis' ? borrowRedis() : borrowPostgres());
+    if (kind !== 'memory') server = await borrowPostgres();
   });
   afterAll(() => server?.[Symbol.asyncDispose]());
   const open = (script: readonly ScriptedResponse[], timeoutMs?: number) => openSite(server?.url, script, timeoutMs);
@@ -258,7 +258,7 @@ describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
     await using site = await open([HELLO], 100);
     site.db.faults.load.push(() => undefined, fail);
     const { chunks } = await site.ask(say('u1', 'Hi'));
-    expect(chunks.map(({ type }) => type)).toEqual(['start', 'error', 'data-unsaved', 'finish']);
+    expect(chunks.map(({ type }) => type)).toEqual(['start', 'data-unsaved', 'finish', 'error']);
     expect(site.provider.requests).toEqual([]);
   });
 
@@ -286,7 +286,7 @@ describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
     const before = site.db.messages(site.id);
     site.db.faults.save.push(fault, fault);
     const { chunks } = await site.ask(say('u1', 'Hi'), 'regenerate-message');
-    expect(chunks.map(({ type }) => type)).toEqual(['start', 'error', 'data-unsaved', 'finish']);
+    expect(chunks.map(({ type }) => type)).toEqual(['start', 'data-unsaved', 'finish', 'error']);
     expect(site.db.messages(site.id)).toEqual(before);
     expect(await site.shown()).toEqual(before);
     expect([site.provider.requests.length, site.log.length]).toEqual([1, 1]);
@@ -314,14 +314,14 @@ describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
   });
 });
 
-describe.each(['redis', 'postgres'] as const)('%s, after a crash', (kind) => {
+describe('on Postgres, after a crash', () => {
   test.for([
     ['before the message was saved', '1', 'before', 1],
     ['after the message was saved', '1', 'after', 1],
     ['between the end of the reply and its save', '2', 'before', 0],
     ['between the save of the reply and the end of its task', '2', 'after', 0],
   ] as const)('an instance is killed %s: another one saves the turn, once', async ([, at, when, replies]) => {
-    await using server = await (kind === 'redis' ? borrowRedis() : borrowPostgres());
+    await using server = await borrowPostgres();
     await using provider = await startProvider([HELLO]);
     const folder = mkdtempSync(join(tmpdir(), 'whoa-history-'));
     const file = join(folder, 'app.db');
@@ -348,7 +348,7 @@ describe.each(['redis', 'postgres'] as const)('%s, after a crash', (kind) => {
 });
 
 test('history needs a loop of your own, and both functions', () => {
-  const options = { authenticate: () => 'ada' };
+  const options = { store: 'memory', authenticate: () => 'ada' };
   const history = openDatabase().history;
   expect(() => createChatHandler({ ...options, agent: 'elsewhere', history })).toThrow(/^history: /);
   const reply = () => ReadableStream.from([]);

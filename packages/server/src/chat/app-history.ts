@@ -8,6 +8,7 @@ import type { Principal } from '../http/access/principal.ts';
 import { HttpError } from '../http/http-error.ts';
 import { findAnswers } from './answers.ts';
 import { HISTORY_AGENT } from './history-work.ts';
+import { findReplacedCalls, withReplacedCalls } from './replaced-calls.ts';
 import { reportPart, withReport } from './stop-reports.ts';
 import { asJson } from './ui/call-parts.ts';
 
@@ -46,7 +47,7 @@ export interface ChatHistory {
    */
   readonly save: (change: ChatChange) => SaveAnswer | PromiseLike<SaveAnswer>;
   /** How long `load` and `save` may take, each. Defaults to 5 s. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 type SaveAnswer = Pick<LoadedChat, 'version'> | 'conflict';
@@ -91,7 +92,8 @@ export class AppHistory {
   }
 
   async #perform(context: SelfManagedContext, perform: SelfManagedWork['runTask']): Promise<TaskOutcome> {
-    const { task, token } = context;
+    const { token } = context;
+    let { task } = context;
     const isReply = task.agent !== HISTORY_AGENT;
     const owner = { chatId: task.conversation!, principal: findStarter(task) };
     let known: LoadedChat;
@@ -99,14 +101,22 @@ export class AppHistory {
       known = await this.#load(owner);
       if (isRegenerate(task) && token.reason !== undefined && context.previousJournal.length === 0)
         return toOutcome(context, undefined);
+      if (isRegenerate(task)) task = withReplaced(task, known.messages);
       if (isReply) known = await this.#admit(owner, known, task);
     } catch (error) {
       this.#report(error);
       return { ...toOutcome(context, error), ...unsaved(error) };
     }
-    const own = new Set(isReply && findAnswers(task) === undefined ? [task.id, ...task.inputs.map(getId)] : []);
-    const before = known.messages.filter(({ id }) => !own.has(id));
-    const { newMessages = [], history, ...outcome } = await perform({ ...context, history: asJson(before) as Json[] });
+    const own = new Set(isReply && findAnswers(task) === undefined ? task.inputs.map(getId) : []);
+    // A reply never goes because a user's message has its id.
+    const before = known.messages.filter(({ id, role }) =>
+      role === 'user' ? !own.has(id) : own.size === 0 || id !== task.id,
+    );
+    const {
+      newMessages = [],
+      history,
+      ...outcome
+    } = await perform({ ...context, task, history: asJson(before) as Json[] });
     // Whoever has the task now saves it. A change that was cancelled must change nothing.
     if (token.reason?.kind === 'lease-lost') return outcome;
     if (!isReply && token.reason !== undefined) return toOutcome(context, undefined);
@@ -199,6 +209,16 @@ export function findStarter({ tenant, context }: TaskRecord): Principal {
 /** Whether the task replies to a message again, so that everything after the message goes. */
 function isRegenerate({ context }: TaskRecord): boolean {
   return (context as { regenerate?: boolean } | undefined)?.regenerate === true;
+}
+
+/** Returns a task whose message has the calls of what it replaces. Its own reply is not among it. */
+function withReplaced(task: TaskRecord, messages: Messages): TaskRecord {
+  const index = messages.findIndex(({ id }) => id === getId(task.inputs[0]));
+  const removed = index < 0 ? [] : messages.slice(index).filter(({ id }) => id !== task.id);
+  const inputs = (task.inputs as unknown as Messages).map((message) =>
+    withReplacedCalls(message as UIMessage, findReplacedCalls(removed as readonly UIMessage[])),
+  );
+  return { ...task, inputs: inputs as unknown as TaskRecord['inputs'] };
 }
 
 /** Returns a chat with the messages that a task replies to. */

@@ -1,18 +1,26 @@
+import { SettingsError } from '@whoa/core';
+import { settings } from '@whoa/core/internal';
 import type { UIMessage } from 'ai';
 import type { Identity } from '../http/access/principal.ts';
 import { readMessages } from './chat-history.ts';
 import { type ChatPage, type ChatPageRequest, listChats, removeChat, requireRights } from './chat-list.ts';
 import { createChatRoutes, type Fetch } from './chat-routes.ts';
-import { type ChatServiceOptions, createChatService } from './chat-service.ts';
+import { CHAT_RULES, type ChatServiceOptions, createChatService, PATH_RULE } from './chat-service.ts';
 import type { ChatTools } from './reply-options.ts';
 
 /** Options of a chat handler: who sends messages, and an `agent` or a `reply` that replies. */
 export interface ChatHandlerOptions<Tools extends ChatTools> extends ChatServiceOptions<Tools> {
   /** Where the handler is mounted. Defaults to `/api/chat`. */
-  readonly api?: string;
+  readonly api?: string | undefined;
   /** The request headers that `reply` gets and the store keeps. Defaults to none; `cookie` and `authorization` are rejected. */
-  readonly forwardHeaders?: readonly string[];
+  readonly forwardHeaders?: readonly string[] | undefined;
 }
+
+const HANDLER_RULES: settings.Rules<ChatHandlerOptions<ChatTools>> = {
+  ...CHAT_RULES,
+  api: PATH_RULE,
+  forwardHeaders: settings.listOf(settings.nonEmptyText),
+};
 
 /**
  * Spread `GET`, `POST` and `DELETE` into a route file, or pass `fetch` to a server. Dispose it to hand unfinished replies
@@ -38,7 +46,7 @@ export interface ChatHandler extends AsyncDisposable {
  * Serves chats to `useChat`, with a stop that stops the run.
  *
  * @returns The handlers `GET`, `POST` and `DELETE`, `fetch` for all of them, and functions for your server.
- * @throws TypeError when an option is invalid.
+ * @throws {@link SettingsError} when an option is invalid.
  *
  * @example
  * ```ts
@@ -46,20 +54,24 @@ export interface ChatHandler extends AsyncDisposable {
  * import { streamText } from 'ai';
  *
  * export const { GET, POST } = createChatHandler({
- *   store,
- *   authenticate: () => 'ada',
+ *   store: 'memory', // In production: process.env['DATABASE_URL']
+ *   authenticate: async (request) => (await readSession(request))?.user,
  *   tools,
  *   reply: (turn) => streamText({ model, ...turn }),
  * });
  * ```
  */
 export function createChatHandler<Tools extends ChatTools = Record<never, never>>(
-  options: ChatHandlerOptions<Tools>,
+  given: ChatHandlerOptions<Tools>,
 ): ChatHandler {
+  const options = settings.readSettings<ChatHandlerOptions<Tools>>(given, HANDLER_RULES);
   const { api = '/api/chat', forwardHeaders = [] } = options;
   const secret = forwardHeaders.find((name) => /^(proxy-)?authorization$|^cookie$/i.test(name));
   if (secret !== undefined)
-    throw new TypeError(`forwardHeaders: '${secret}' is not stored; use it in authenticate, and pass on a principal`);
+    throw new SettingsError(
+      'forwardHeaders',
+      `'${secret}' is not stored; use it in authenticate, and pass on a principal`,
+    );
   const service = createChatService(options);
   const { chat } = service;
   const fetch = createChatRoutes(service, { api, forwardHeaders });

@@ -1,5 +1,5 @@
 import type { AppContext, CancelReasonInit, Json, Message, Policy } from '@whoa/core';
-import { systemWorld } from '@whoa/core/embed';
+import { createReason, systemWorld } from '@whoa/core/embed';
 import {
   type CreateReceipt,
   isFinalStatus,
@@ -7,19 +7,21 @@ import {
   StoreFullError,
   type TaskRecord,
   TaskRejectedError,
+  type TaskStore,
   type TaskSummary,
 } from '@whoa/tasks';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import type { Principal } from '../http/access/principal.ts';
 import { HttpError } from '../http/http-error.ts';
-import { closeWaiting, findAnswers } from './answers.ts';
+import { closeWaiting, findAnswers, isStopped } from './answers.ts';
 import { findStarter, withAsked } from './app-history.ts';
 import type { Chat, ChatStop, ChatStopReceipt } from './chat-types.ts';
-import { HISTORY_AGENT } from './history-work.ts';
+import { HISTORY_AGENT, readAdded } from './history-work.ts';
+import type { ReplacedCall } from './replaced-calls.ts';
 import { withStopReports } from './stop-reports.ts';
-import { isCallPart } from './ui/call-parts.ts';
+import { type IsElsewhere, isCallPart } from './ui/call-parts.ts';
 import { toChunks } from './ui/message-chunks.ts';
-import { toUiMessages } from './ui/ui-messages.ts';
+import { toUiMessages, toUserMessage } from './ui/ui-messages.ts';
 
 /** The start of a run that only holds a name: the last moment there is. */
 export const NEVER = 8.64e15;
@@ -62,17 +64,61 @@ export async function readHistory({ store, isReply, history }: Parts, chat: Chat
 
 /** Returns a chat as a page shows it when it is opened. The reply in progress is streamed. */
 export async function readMessages(parts: Parts, chat: ChatRef): Promise<readonly UIMessage[]> {
+  const { messages } = await readWhole(parts, chat);
+  const shown = parts.isReply ? messages : toUiMessages(messages as unknown as Message[], chat.chatId);
+  return withStopReports(shown, parts.store, { tenant: chat.who.tenant, conversation: chat.chatId });
+}
+
+/** Returns a chat with what is asked and has no reply yet. Messages of an agent are not those of a page. */
+export async function readWhole(parts: Parts, chat: ChatRef): Promise<{ readonly messages: readonly UIMessage[] }> {
   const { store, isReply, history } = parts;
   const ref = { tenant: chat.who.tenant, conversation: chat.chatId };
   const record = await store.conversation(ref);
-  const kept = (history ? await readHistory(parts, chat) : (record?.history ?? [])) as readonly UIMessage[];
+  const saved = (history ? await readHistory(parts, chat) : (record?.history ?? [])) as readonly UIMessage[];
   const alive = [record?.current, ...(record?.waiting ?? [])].filter((id) => id !== undefined);
-  const tasks = (await Promise.all(alive.map((id) => store.get({ tenant: ref.tenant, id })))).filter(
-    (task) => task !== undefined && isRun(task),
-  ) as TaskRecord[];
-  const all = tasks.reduce(withAsked, kept).filter(({ id }) => !tasks.some((task) => task.id === id));
-  const shown = isReply ? all : toUiMessages(all as unknown as Message[], chat.chatId);
-  return withStopReports(shown, store, ref);
+  const all = await Promise.all(alive.map((id) => store.get({ tenant: ref.tenant, id })));
+  const runs = all.filter((task) => task !== undefined && isRun(task)) as TaskRecord[];
+  const tasks = isReply ? await Promise.all(runs.map((task) => withWaited(store, task))) : runs;
+  const added = all.flatMap((task) => (task?.agent === HISTORY_AGENT ? readAdded(task) : []));
+  // The reply in progress has closed what waited, and saves that at its end.
+  const [first] = tasks;
+  const isReplying = isReply && first !== undefined && findAnswers(first) === undefined;
+  const kept = isReplying ? closeBefore(saved, first, parts.isElsewhere) : saved;
+  const shown = tasks.reduce(withAsked, kept).filter(({ id }) => !tasks.some((task) => task.id === id));
+  const known = new Set(shown.map(({ id }) => id));
+  return { messages: [...shown, ...added.filter(({ id }) => !known.has(id))] };
+}
+
+/**
+ * Returns the task of a reply with the messages of those that it replaced before they had begun. They were acknowledged, so
+ * they stay in the chat, and this reply is to all of them.
+ */
+export async function withWaited(store: TaskStore, task: TaskRecord): Promise<TaskRecord> {
+  const waited = isRun(task) && findAnswers(task) === undefined ? await readWaited(store, task) : [];
+  return waited.length === 0 ? task : { ...task, inputs: [...waited, ...task.inputs] };
+}
+
+async function readWaited(store: TaskStore, { tenant, superseded = [] }: TaskRecord): Promise<readonly Json[]> {
+  const replaced = await Promise.all(superseded.map((id) => store.get({ tenant, id })));
+  // The last one is the one that was current: it came first.
+  const inputs = [...replaced.slice(-1), ...replaced.slice(0, -1)].map(async (task): Promise<readonly Json[]> => {
+    if (task === undefined || task.startedAt !== undefined || task.outcome?.reason?.kind !== 'superseded') return [];
+    if (!isRun(task)) return task.agent === HISTORY_AGENT ? (readAdded(task) as unknown as readonly Json[]) : [];
+    return findAnswers(task) === undefined ? [...(await readWaited(store, task)), ...task.inputs] : [];
+  });
+  return (await Promise.all(inputs)).flat();
+}
+
+/** Closes what waits before the message of a task, which may be saved already. */
+function closeBefore(
+  saved: readonly UIMessage[],
+  { inputs }: TaskRecord,
+  isElsewhere: IsElsewhere,
+): readonly UIMessage[] {
+  const own = new Set(inputs.map((input) => (input as { readonly id?: string }).id));
+  const index = saved.findIndex(({ id }) => own.has(id));
+  const end = index < 0 ? saved.length : index;
+  return [...closeWaiting(saved.slice(0, end), { kind: 'superseded', at: 0 }, isElsewhere), ...saved.slice(end)];
 }
 
 /** Creates a task that changes the history of a chat. */
@@ -83,15 +129,22 @@ export function historyTask({ who, chatId }: ChatRef, input: object): NewTask {
   return { tenant: who.tenant, ...about, input: input as Json, context };
 }
 
-/** Changes the history of a chat by a task. Resolves with whether it was changed. */
+/** What a task that changed a history has left. */
+export interface ChangedHistory {
+  /** The calls of what was removed that may have had effects. */
+  readonly replaced: readonly ReplacedCall[];
+}
+
+/** Changes the history of a chat by a task. Resolves with `undefined` if it was not changed. */
 async function changeHistory(
   { store, runner }: Parts,
   chat: ChatRef,
-  change: { readonly input: object; readonly policy: Policy },
-): Promise<boolean> {
-  const { id } = await runner.run(historyTask(chat, change.input), { policy: change.policy });
-  const result = (await store.get({ tenant: chat.who.tenant, id }))?.outcome?.result as { done?: true } | undefined;
-  return result?.done === true;
+  { input, policy, key }: { readonly input: object; readonly policy: Policy; readonly key?: string | undefined },
+): Promise<ChangedHistory | undefined> {
+  const { id } = await runner.run({ ...historyTask(chat, input), ...(key !== undefined && { key }) }, { policy });
+  const result = (await store.get({ tenant: chat.who.tenant, id }))?.outcome?.result as unknown;
+  const changed = result as (Partial<ChangedHistory> & { readonly done?: true }) | undefined;
+  return changed?.done === true ? { replaced: changed.replaced ?? [] } : undefined;
 }
 
 /** Finds a reply in the history of a chat. */
@@ -120,9 +173,28 @@ export async function readContinued(
   return { chunks: message ? toChunks(message) : [], isWhole };
 }
 
-/** Removes a message of the user, and everything after it. Resolves with whether it was removed. */
-export function cutHistory(parts: Parts, chat: ChatRef, from: string): Promise<boolean> {
-  return changeHistory(parts, chat, { input: { from }, policy: 'replace' });
+/** Removes a message of the user, and everything after it, once for each key. Resolves with `undefined` if it was not removed. */
+export function cutHistory(
+  parts: Parts,
+  chat: ChatRef,
+  { key, ...input }: { readonly from: string; readonly keepsEffects?: boolean; readonly key?: string | undefined },
+): Promise<ChangedHistory | undefined> {
+  return changeHistory(parts, chat, { input, policy: 'replace', key });
+}
+
+/** Stores a message whose run was stopped before it arrived. It has no reply. */
+export async function keepMessage(
+  parts: Parts,
+  chat: ChatRef,
+  { message, regenerate, key }: { readonly message: UIMessage; readonly regenerate: boolean; readonly key: string },
+): Promise<void> {
+  const add = parts.isReply ? message : toUserMessage(message);
+  // It waits for the reply in progress, and is shown until then.
+  const { response } = await parts.runner.start(
+    { ...historyTask(chat, { add, regenerate }), key },
+    { policy: 'queue' },
+  );
+  response.catch(() => {});
 }
 
 /** Closes the calls of the last message that wait for a person or a page. No run exists that could. */
@@ -132,15 +204,17 @@ export async function stopWaiting(
   reason: CancelReasonInit,
 ): Promise<ChatStopReceipt | undefined> {
   const { isElsewhere } = parts;
-  const history = await readHistory(parts, chat);
+  // A newer message closes them itself: this must not wait for the end of its reply.
+  const history = parts.isReply ? (await readWhole(parts, chat)).messages : await readHistory(parts, chat);
   const last = history.at(-1);
   if (last === undefined || (messageId !== undefined && last.id !== messageId)) return undefined;
   const { clock } = systemWorld;
-  const why = { kind: 'user', ...reason, at: clock.wallNow?.() ?? clock.now() };
-  if (closeWaiting(history, why, isElsewhere) === history) return undefined;
-  const isClosed = await changeHistory(parts, chat, { input: { close: last.id, why }, policy: 'queue' });
+  const why = createReason({ ...reason, at: undefined }, clock.wallNow?.() ?? clock.now());
+  if (closeWaiting(history, why, isElsewhere) === history)
+    return messageId !== undefined && isStopped(last) ? { result: 'unchanged', message: last } : undefined;
+  const closed = await changeHistory(parts, chat, { input: { close: last.id, why }, policy: 'queue' });
   const message = await findMessage(parts, chat, last.id);
-  return { result: 'accepted', ...(message && { message }), ...(!isClosed && parts.history && { unsaved: true }) };
+  return { result: 'accepted', ...(message && { message }), ...(!closed && parts.history && { unsaved: true }) };
 }
 
 /** Returns the key of a message that names no run, so that one which is sent twice is stored once. */

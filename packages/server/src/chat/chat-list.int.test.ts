@@ -3,7 +3,7 @@ import type { UIMessage } from 'ai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '../../../../test/server/app-database.ts';
 import { CALL, KINDS, openChat, say } from '../../../../test/server/chat-harness.ts';
-import { type BorrowedServer, borrowPostgres, borrowRedis } from '../../../../test/servers/borrow.ts';
+import { type BorrowedServer, borrowPostgres } from '../../../../test/servers/borrow.ts';
 import type { USER_RIGHTS } from '../http/access/principal.ts';
 import { type ChatHandler, createChatHandler } from './chat-handler.ts';
 
@@ -64,10 +64,10 @@ test('a chat in the database of the application is listed there', async () => {
   expect(await site.handler.messages('a', 'ada')).toHaveLength(2);
 });
 
-describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
+describe.each(['memory', 'postgres'] as const)('%s', (kind) => {
   let server: BorrowedServer | undefined;
   beforeAll(async () => {
-    if (kind !== 'memory') server = await (kind === 'redis' ? borrowRedis() : borrowPostgres());
+    if (kind !== 'memory') server = await borrowPostgres();
   });
   afterAll(() => server?.[Symbol.asyncDispose]());
 

@@ -1,12 +1,12 @@
-import { toText } from '@whoa/core';
+import { type Json, toText } from '@whoa/core';
 import type { UserMessage } from '@whoa/core/embed';
-import { type ConversationRecord, eraseRecords } from '@whoa/tasks';
+import { type ConversationRecord, eraseRecords, type TaskStore } from '@whoa/tasks';
 import { cancelBackground } from '@whoa/tasks/internal';
 import type { UIMessage } from 'ai';
 import { may } from '../http/access/access.ts';
 import { type Identity, type Principal, type Right, toPrincipal } from '../http/access/principal.ts';
 import { HttpError } from '../http/http-error.ts';
-import type { ChatRef } from './chat-history.ts';
+import { type ChatRef, isRun } from './chat-history.ts';
 import type { Chat } from './chat-types.ts';
 import { joinText } from './ui/ui-messages.ts';
 
@@ -59,7 +59,9 @@ export async function listChats(
   // One at a time: histories may be large.
   for (const conversation of conversations) {
     const record = await store.conversation({ tenant, conversation });
-    if (record) chats.push({ id: conversation, title: toTitle(record), changedAt: record.changedAt });
+    const title = record && toTitle(record.history.length > 0 ? record.history : await readAsked(store, record));
+    // A stop for a run that never came is no chat.
+    if (title !== undefined) chats.push({ id: conversation, title, changedAt: record!.changedAt });
   }
   return { chats, ...(next !== undefined && { next }) };
 }
@@ -71,8 +73,17 @@ export async function removeChat({ store }: Chat, { who, chatId }: ChatRef): Pro
   return (await eraseRecords(store, target, { waitMs: WAIT_MS, by: who.name })).isComplete;
 }
 
-function toTitle({ history }: ConversationRecord): string {
-  const first = (history as unknown as readonly (UIMessage | UserMessage)[]).find(({ role }) => role === 'user');
+/** Returns the messages of a chat that has no history yet. */
+async function readAsked(store: TaskStore, record: ConversationRecord): Promise<readonly Json[]> {
+  const { tenant, current, waiting } = record;
+  const ids = [current, ...waiting].filter((id) => id !== undefined);
+  const tasks = await Promise.all(ids.map((id) => store.get({ tenant, id })));
+  return tasks.flatMap((task) => (task !== undefined && isRun(task) ? task.inputs : []));
+}
+
+function toTitle(messages: readonly Json[]): string | undefined {
+  if (messages.length === 0) return undefined;
+  const first = (messages as unknown as readonly (UIMessage | UserMessage)[]).find(({ role }) => role === 'user');
   if (first === undefined) return '';
   const text = 'parts' in first ? joinText(first.parts, ' ') : toText(first.content);
   return text.trim().replace(/\s+/gu, ' ').slice(0, TITLE_LENGTH);

@@ -7,13 +7,21 @@ import type { ErrorBody } from '../http/access/refusal.ts';
 import { invalid } from '../http/endpoint.ts';
 import { describeBadBody, HttpError } from '../http/http-error.ts';
 import { readAnswers } from './answers.ts';
-import { continueMessage, findActive, findMissed, streamReply } from './chat.ts';
+import { continueMessage, findMissed, streamReply } from './chat.ts';
 import type { ChatPageRequest } from './chat-list.ts';
+import { findShown } from './chat-runs.ts';
 import type { Chat, ChatAnswer, ChatAnswers, ChatMessage, StopRequest } from './chat-types.ts';
 import { notAsked } from './questions.ts';
 import { fromStep, replay } from './stale-answers.ts';
 
-const name = z.string().min(1).max(200);
+const name = z
+  .string()
+  .min(1)
+  .max(200)
+  .refine((text) => text.isWellFormed() && !text.includes('\0'), 'expected valid Unicode without NUL');
+
+/** The ids in the path of a request. */
+export const pathNames: z.ZodType<Readonly<Record<string, string>>> = z.record(z.string(), name);
 
 /** Some clients send `null` for what they leave out. */
 const optional = (text: z.ZodType<string>) => text.nullish().transform((given) => given ?? undefined);
@@ -52,7 +60,7 @@ export const stopRequest: z.ZodType<StopRequest> = z
     runId: optional(name),
     messageId: optional(name),
     scope: z.enum(['foreground', 'background', 'all']).default('foreground'),
-    rollback: z.boolean().default(false),
+    rollback: z.union([z.boolean(), z.literal('with-effects')]).default(false),
     reason: optional(z.string().max(1_000)),
   })
   .refine(({ scope, runId, messageId, rollback }) => scope !== 'background' || !(runId || messageId || rollback), {
@@ -123,7 +131,7 @@ export async function replyFor(
   chat: Chat,
 ): Promise<TaskRef | undefined> {
   const [last = '', partial] = shown.split(';');
-  if (last === '') return findActive(chat, who, chatId);
+  if (last === '') return findShown(chat, { tenant: who.tenant, chatId });
   return findMissed(chat, { who, chatId }, { id: decoded(last), isPartial: partial === 'partial' });
 }
 

@@ -1,11 +1,11 @@
 import { Hono, type MiddlewareHandler } from 'hono';
 import type { Access } from '../http/access/access.ts';
-import type { Principal, Right } from '../http/access/principal.ts';
+import { hashPrincipal, type Principal, type Right } from '../http/access/principal.ts';
 import { refuse } from '../http/access/refusal.ts';
 import { withCors } from '../http/cors.ts';
 import { responseTo } from '../http/http-error.ts';
 import { streamEvents } from '../http/sse.ts';
-import { openAnswered, sendMessage, stopChat, streamReply } from './chat.ts';
+import { openAnswered, sendMessage, streamReply } from './chat.ts';
 import { readMessages } from './chat-history.ts';
 import { listChats, removeChat, requireRights } from './chat-list.ts';
 import {
@@ -15,6 +15,7 @@ import {
   LAST_MESSAGE,
   listRequest,
   type OpenReply,
+  pathNames,
   readJson,
   readSend,
   replyFor,
@@ -22,6 +23,8 @@ import {
 } from './chat-request.ts';
 import type { ChatService } from './chat-service.ts';
 import { answerQuestion } from './questions.ts';
+import { stopChat } from './stop-run.ts';
+import { createUnknownWarning } from './unknown-messages.ts';
 
 export type Fetch = (request: Request) => Promise<Response>;
 
@@ -39,6 +42,7 @@ export function createChatRoutes(
       terminator: 'data: [DONE]\n\n',
     });
   const admit = createAdmit(access);
+  const warnOfUnknown = createUnknownWarning(chat);
 
   routes.post('/', admit('start'), async (c) => {
     const { who } = c.var;
@@ -46,10 +50,14 @@ export function createChatRoutes(
       const value = c.req.header(name);
       return value === undefined ? [] : [[name.toLowerCase(), value] as const];
     });
-    const sent = readSend(await readJson(c.req.raw, access), Object.fromEntries(headers));
+    const given = await readJson(c.req.raw, access);
+    const sent = readSend(given, Object.fromEntries(headers));
     if ('given' in sent) return stream(c.req.raw, who, await answerCalls(who, sent, chat));
-    const ref = await sendMessage(chat, who, sent);
-    return stream(c.req.raw, who, (signal) => streamReply(chat, ref, { signal, isAsking: true }));
+    await warnOfUnknown(who, sent, given);
+    const { renamed, ...ref } = await sendMessage(chat, who, sent);
+    const response = stream(c.req.raw, who, (signal) => streamReply(chat, ref, { signal, isAsking: true }));
+    if (renamed !== undefined) response.headers.set(RENAMED, renamed);
+    return response;
   });
   routes.get('/:chatId/stream', admit('read'), async (c) => {
     const { who } = c.var;
@@ -87,13 +95,30 @@ export interface ChatEnv {
   readonly Variables: { who: Principal };
 }
 
+/** The header in which a page sends who its user is, as the server has told it. */
+const PRINCIPAL = 'whoa-principal';
+
+/** The header with the id under which a message is kept, if another one had its id. */
+const RENAMED = 'whoa-renamed';
+
+const otherPrincipal = {
+  code: 'other-principal',
+  message: 'Another user has logged in since the page was opened, and nothing was done; open the page again',
+};
+
 /** Don't read anything of a request before its sender is known. */
 export function createAdmit(access: Access): (right: Right) => MiddlewareHandler<ChatEnv> {
   return (right) => async (c, next) => {
     const who = await access.authorize(c.req.raw, right);
     if (who instanceof Response) return who;
+    checked(c.req.param(), pathNames);
+    const name = hashPrincipal(who);
+    const expected = c.req.header(PRINCIPAL);
+    if (expected !== undefined && expected !== name) return refuse(403, otherPrincipal);
     c.set('who', who);
-    return next();
+    await next();
+    c.res.headers.set(PRINCIPAL, name);
+    return undefined;
   };
 }
 

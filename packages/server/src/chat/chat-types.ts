@@ -48,8 +48,8 @@ export interface StopRequest {
   readonly messageId?: string | undefined;
   /** `foreground`: the reply and its calls. `background`: what replies of the chat left running on purpose. */
   readonly scope?: NonNullable<StopOptions['scope']>;
-  /** Removes the stopped turn from the history. */
-  readonly rollback?: boolean;
+  /** Removes the stopped turn from the history; `with-effects`: also if its calls had effects that were not undone. */
+  readonly rollback?: boolean | 'with-effects';
   readonly reason?: string | undefined;
 }
 

@@ -1,46 +1,35 @@
-import type { AppContext, CancelReasonInit, Json, Policy } from '@whoa/core';
-import {
-  type ConversationRef,
-  followTask,
-  isFinalStatus,
-  type NewTask,
-  type TaskRecord,
-  type TaskRef,
-} from '@whoa/tasks';
-import { cancelBackground } from '@whoa/tasks/internal';
+import type { AppContext, Json, Policy } from '@whoa/core';
+import { type FollowEvent, followTask, type NewTask, type TaskRef } from '@whoa/tasks';
+import { readJournal } from '@whoa/tasks/internal';
 import type { UIMessageChunk } from 'ai';
 import { lacksRight, may } from '../http/access/access.ts';
 import type { Principal } from '../http/access/principal.ts';
 import { HttpError } from '../http/http-error.ts';
 import { keepsQuestions } from '../tasks/answering.ts';
-import { findAnswers, findCounting } from './answers.ts';
+import { findAnswers, findCounting, type PageAnswer } from './answers.ts';
 import {
   type ChatRef,
   cutHistory,
   findKey,
   findMessage,
-  findReplyId,
   getMessageId,
   isRun,
-  NEVER,
+  keepMessage,
   readContinued,
   readMessages,
   requireCreated,
   requireSize,
-  stopWaiting,
 } from './chat-history.ts';
-import type { Chat, ChatAnswers, ChatMessage, ChatStop, ChatStopReceipt, Continued } from './chat-types.ts';
-import { HISTORY_AGENT } from './history-work.ts';
+import { findContinuations, findRun, findShown } from './chat-runs.ts';
+import type { Chat, ChatAnswers, ChatMessage, Continued } from './chat-types.ts';
+import { findNewId, withOwnId } from './message-ids.ts';
 import { answerReply, areOpen, checkAnswers } from './questions.ts';
-import { rollBack } from './roll-back.ts';
+import { withoutServerParts, withReplacedCalls } from './replaced-calls.ts';
 import { isRepeated, isStale } from './stale-answers.ts';
 import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { toUserMessage } from './ui/ui-messages.ts';
 import { UiTranslator } from './ui/ui-translator.ts';
-import { type OpenAnswer, type ShownQuestions, stopReply, waitForAnswer } from './waiting-reply.ts';
-
-/** The page's name for a run, as the store finds its task, and the task that has the name from now on. */
-type RunName = ConversationRef & { readonly key: string; readonly reply: string | null };
+import { type OpenAnswer, type ShownQuestions, waitForAnswer } from './waiting-reply.ts';
 
 /** Tasks that only change the history, or hold a name, may be newer than the last reply. */
 const RECENT_TASKS = 5;
@@ -49,19 +38,36 @@ const RECENT_TASKS = 5;
 export async function sendMessage(
   chat: Chat,
   who: Principal,
-  { chatId, message, runId, regenerate = false, sent }: ChatMessage,
-): Promise<TaskRef> {
+  given: ChatMessage,
+): Promise<TaskRef & { readonly renamed?: string | undefined }> {
+  const { chatId, runId, sent } = given;
+  const known = runId === undefined ? undefined : await findRun(chat, who, { chatId, runId });
+  // It was sent before.
+  if (known !== undefined && isRun(known)) return { ...known, renamed: findNewId(known.inputs[0]) };
+  const own = await withOwnId(chat, who, { ...given, isStopped: known !== undefined });
+  const { regenerate = false } = own;
+  // A page cannot say what calls have done.
+  const message = withoutServerParts(own.message);
+  const renamed = findNewId(message);
   const { isReply, policy, history } = chat;
   const input = requireSize(isReply ? message : toUserMessage(message));
-  // Before anything is stored. The task itself removes what is replied to again, in the same step as it saves the message.
-  await history?.read({ chatId, principal: who });
+  if (known !== undefined) {
+    await keepMessage(chat, { who, chatId }, { message, regenerate, key: `kept:${runId}` });
+    return { ...known, renamed };
+  }
+  // With `history` the task itself removes what is replied to again, in the same step as it saves the message.
   // The newer message decides about the reply in progress, and then waits until the history is cut.
-  if (regenerate && history === undefined) await cutHistory(chat, { who, chatId }, message.id);
+  const cut =
+    regenerate && history === undefined
+      ? await cutHistory(chat, { who, chatId }, { from: message.id, key: runId && `cut:${runId}` })
+      : undefined;
   const key = runId ?? (regenerate ? undefined : await findKey(chat, { who, chatId }, message));
   const about = { chatId, runId: key, sent, regenerate: regenerate && history !== undefined };
   const effective = regenerate ? (history ? 'replace' : 'queue') : policy;
   const keeps = await keepsQuestions(who, { ...who, conversation: chatId, policy: effective }, chat);
-  return start(chat, { ...taskFor(chat, who, { ...about, input }), keepsQuestions: keeps }, effective);
+  const asked = cut && isReply ? (withReplacedCalls(message, cut.replaced) as unknown as Json) : input;
+  const task = { ...taskFor(chat, who, { ...about, input: asked }), keepsQuestions: keeps };
+  return { ...(await start(chat, task, effective)), renamed };
 }
 
 /** Continues a message with what a page has answered, and records who did. */
@@ -74,10 +80,20 @@ export async function continueMessage(
   if (isApproval && !may(who, 'approve')) throw new HttpError(403, lacksRight('approve'));
   const { chatId } = request;
   if (!chat.isReply) return answerReply(chat, who, { chatId, given });
-  const active = await findContinuation(chat, { tenant: who.tenant, chatId }, given.messageId);
-  if (active !== undefined) return { ref: active, isOwn: isRepeated(findAnswers(active)!, given) };
+  const known = await findRun(chat, who, request);
+  // They were sent before.
+  if (known !== undefined && isRun(known)) return { ref: known, isOwn: true };
+  const going = await findContinuations(chat, { tenant: who.tenant, chatId }, given.messageId);
+  const taken = going.flatMap((task) => findAnswers(task)!.answers);
   const message = await findMessage(chat, { who, chatId }, given.messageId);
-  const counting = message ? findCounting(message, given, chat.isElsewhere) : [];
+  const isTaken = ({ toolCallId }: PageAnswer): boolean => taken.some((one) => one.toolCallId === toolCallId);
+  // Those that others continue the message with count already. The rest continue it next.
+  const counting = (message ? findCounting(message, given, chat.isElsewhere) : []).filter(
+    ({ answer }) => !isTaken(answer),
+  );
+  const last = going.at(-1);
+  if (counting.length === 0 && last !== undefined)
+    return { ref: last, isOwn: isRepeated({ ...given, answers: taken }, given) };
   if (counting.length === 0) {
     const isOver = message !== undefined && isStale(message, given);
     const shown = isOver ? await readMessages(chat, { who, chatId }) : [];
@@ -86,9 +102,19 @@ export async function continueMessage(
   const answers = counting.map(({ answer }) => answer);
   const { startedBy, audit } = await checkAnswers(chat, { who, chatId }, { message: message!, answers });
   const input = requireSize({ ...given, answers });
-  const ref = await start(chat, { ...taskFor(chat, who, { ...request, input }), startedBy }, 'queue');
+  const sent = await sentWith(chat, { tenant: who.tenant, id: given.messageId }, request.sent);
+  // A result that comes after its stop is noted under another name.
+  const runId = known === undefined ? request.runId : `late:${request.runId}`;
+  const ref = await start(chat, { ...taskFor(chat, who, { ...request, runId, sent, input }), startedBy }, 'queue');
   audit('accepted');
   return { ref, isOwn: true };
+}
+
+/** Returns what was sent with answers. If that is nothing, what was sent with the message still applies. */
+async function sentWith({ store }: Chat, message: TaskRef, sent: ChatMessage['sent']): Promise<ChatMessage['sent']> {
+  if (Object.keys(sent?.body ?? {}).length > 0) return sent;
+  const { body } = ((await store.get(message))?.context ?? {}) as NonNullable<ChatMessage['sent']>;
+  return { ...sent, ...(body && { body }) };
 }
 
 function taskFor(
@@ -101,30 +127,6 @@ function taskFor(
   return { ...task, ...(runId !== undefined && { key: runId }), ...(isReply && { context }) };
 }
 
-/** Returns the task in progress that continues a message. */
-async function findContinuation(
-  chat: Chat,
-  { tenant, chatId }: { readonly tenant: string; readonly chatId: string },
-  messageId: string,
-): Promise<TaskRecord | undefined> {
-  const active = await findActive(chat, { tenant }, chatId);
-  const task = active && (await chat.store.get(active));
-  return task !== undefined && findAnswers(task)?.messageId === messageId ? task : undefined;
-}
-
-/** Returns the reply in progress, if there is one. */
-export async function findActive(
-  { store }: Chat,
-  { tenant }: Pick<Principal, 'tenant'>,
-  chatId: string,
-): Promise<TaskRef | undefined> {
-  const record = await store.conversation({ tenant, conversation: chatId });
-  const id = record?.current;
-  if (id === undefined) return undefined;
-  const task = await store.get({ tenant, id });
-  return task === undefined || task.agent === HISTORY_AGENT || isFinalStatus(task.status) ? undefined : { tenant, id };
-}
-
 /**
  * Returns the reply to stream to a page that shows this message last: the one in progress, or one that ended before
  * the page asked, if the page has not seen its end.
@@ -134,8 +136,8 @@ export async function findMissed(
   { who, chatId }: ChatRef,
   last: { readonly id: string; readonly isPartial: boolean },
 ): Promise<TaskRef | undefined> {
-  const active = await findActive(chat, who, chatId);
-  if (active !== undefined) return active;
+  const active = await findShown(chat, { tenant: who.tenant, chatId });
+  if (active !== undefined) return (await findContinuations(chat, { ...who, chatId }, last.id)).at(-1) ?? active;
   const { store, agent } = chat;
   const { tenant } = who;
   const { tasks } = await store.list({ tenant, conversation: chatId, limit: RECENT_TASKS });
@@ -159,17 +161,24 @@ export async function* streamReply(
   const { store, describeError, isReply } = chat;
   const task = isReply ? await store.get(ref) : undefined;
   const translator = new UiTranslator(task ? getMessageId(task) : ref.id, { describeError });
-  // The loop's own start has its metadata.
-  if (!isReply || !isAsking) yield* translator.start();
-  const continued = task && !isAsking ? await readContinued(chat, task) : undefined;
-  yield* continued?.chunks ?? [];
+  let continued: Awaited<ReturnType<typeof readContinued>>;
+  const begin = async (): Promise<readonly UIMessageChunk[]> => {
+    continued = task && !isAsking ? await readContinued(chat, task) : undefined;
+    // The loop's own start has its metadata.
+    return [...(isReply && isAsking ? [] : translator.start()), ...(continued?.chunks ?? [])];
+  };
+  // What it continues is complete when the task before it has ended.
+  let isBegun = task === undefined || findAnswers(task) === undefined || task.startedAt !== undefined;
+  if (isBegun) yield* await begin();
   // It has its own answers, and pages of AI SDK 6 know no such chunk.
   const known = new Set(
     task && isAsking ? findAnswers(task)?.answers.map((one) => 'approvalId' in one && one.approvalId) : [],
   );
   for await (const seen of followTask<ReplyEvent>(store, ref, { signal })) {
-    const chunks = seen.type === 'entry' ? translator.translate(seen.event) : translator.end(seen.task);
-    if (seen.type === 'entry' && continued?.isWhole === true) continue;
+    if (!isBegun) yield* await begin();
+    isBegun = true;
+    const chunks = await translate(chat, { ref, seen, translator });
+    if (seen.type !== 'end' && continued?.isWhole === true) continue;
     yield* chunks.filter((chunk) => chunk.type !== 'tool-approval-response' || !known.has(chunk.approvalId));
     // A page sends answers only when the stream has ended. Its answer continues the message.
     const { awaited } = translator;
@@ -180,88 +189,22 @@ export async function* streamReply(
   return undefined;
 }
 
+/** What is taken back, the page gets again as the journal has it. */
+async function translate(
+  { store }: Chat,
+  { ref, seen, translator }: { ref: TaskRef; seen: FollowEvent<ReplyEvent>; translator: UiTranslator },
+): Promise<readonly UIMessageChunk[]> {
+  if (seen.type === 'entry') return translator.translate(seen.event);
+  if (seen.type === 'end') return translator.end(seen.task);
+  const task = (await store.get(ref))!;
+  const journal = await readJournal(store, task);
+  return translator.takeBack(journal.map(({ event }) => event as unknown as ReplyEvent));
+}
+
 /** Opens a stream that yields once, when one of the questions that a page shows is answered or closed. */
 export async function openAnswered(chat: Chat, who: Principal, asked: ShownQuestions): Promise<OpenAnswer | undefined> {
   const ref = chat.isReply ? undefined : await findRun(chat, who, asked);
   return ref && ((signal) => waitForAnswer(chat.store, { ref, questions: asked.questions }, signal));
-}
-
-/**
- * Gives a reply in progress another name, by which it can be found and stopped. Returns whether it was stopped under
- * this name before.
- */
-export async function renameReply(
-  chat: Chat,
-  ref: TaskRef,
-  { chatId, runId }: { readonly chatId: string; readonly runId: string },
-): Promise<boolean> {
-  const reason = { kind: 'merged', via: 'chat', message: `taken over by ${ref.id}` };
-  const name = { tenant: ref.tenant, conversation: chatId, key: runId, reply: ref.id };
-  if (await takeName(chat, name, reason)) return false;
-  return (await findRun(chat, ref, { chatId, runId }))?.id !== ref.id;
-}
-
-/** Stops a reply, the chat's background tasks, or both, in any process. Messages and results are kept. */
-export async function stopChat(chat: Chat, who: Principal, stop: ChatStop): Promise<ChatStopReceipt> {
-  const { chatId, via, reason: message, scope = 'foreground' } = stop;
-  const reason = { kind: 'user', by: who.name, via, ...(message !== undefined && { message }) };
-  // Stop the reply first: once it is stopped, it starts no more background tasks.
-  const receipt = scope === 'background' ? undefined : await stopRun(chat, { ...stop, who }, reason);
-  if (scope === 'foreground') return receipt!;
-  const answers = await cancelBackground(chat.store, { tenant: who.tenant, conversation: chatId }, reason);
-  const answer = answers.find((one) => one === 'accepted') ?? answers[0] ?? 'idle';
-  return { result: answer, ...receipt, background: answers.filter((one) => one === 'accepted').length };
-}
-
-async function stopRun(chat: Chat, stop: ChatStop & ChatRef, reason: CancelReasonInit): Promise<ChatStopReceipt> {
-  const { who, chatId, runId, messageId } = stop;
-  const { tenant } = who;
-  const isNamed = runId !== undefined || messageId !== undefined;
-  let task: TaskRef | undefined = isNamed ? await findRun(chat, who, stop) : await findActive(chat, who, chatId);
-  if (task === undefined && runId !== undefined) {
-    if (await takeName(chat, { tenant, conversation: chatId, key: runId, reply: null }, reason))
-      return { ...(await stopWaiting(chat, { chatId, messageId, who }, reason)), result: 'recorded' };
-    // Its message has arrived in between.
-    task = await findRun(chat, who, stop);
-  }
-  const ref = task && { tenant, id: task.id };
-  const isRead = runId !== undefined || stop.rollback === true;
-  const receipt = ref ? await stopReply(chat, { who, chatId, ref, isRead }, reason) : { result: 'idle' as const };
-  if (stop.rollback === true) return { ...receipt, ...(await rollBack(chat, { who, chatId, ref }, reason)) };
-  const ended = ref && receipt.result === 'too-late' ? await chat.store.get(ref) : undefined;
-  if (ref !== undefined && ended === undefined) return receipt;
-  const waiting = { who, chatId, messageId: ended ? getMessageId(ended) : messageId };
-  return { ...receipt, ...(await stopWaiting(chat, waiting, reason)) };
-}
-
-/** Finds a run of a chat by either of its names. */
-export async function findRun(
-  chat: Chat,
-  { tenant }: Pick<Principal, 'tenant'>,
-  { chatId, runId, messageId }: Pick<ChatStop, 'chatId' | 'runId' | 'messageId'>,
-): Promise<TaskRecord | undefined> {
-  const { store } = chat;
-  const found = runId === undefined ? undefined : await store.find({ tenant, key: runId, conversation: chatId });
-  // The id of a reply's message is the id of its task.
-  const id = found === undefined ? messageId : findReplyId(found);
-  const continued = found || id === undefined ? undefined : await findContinuation(chat, { tenant, chatId }, id);
-  const task = continued ?? (id === undefined ? found : await store.get({ tenant, id }));
-  return task?.conversation === chatId ? task : undefined;
-}
-
-/**
- * Takes the name of a run: the run is created and cancelled before it can start, so a message that arrives later finds it
- * ended. Returns whether the name was free.
- */
-async function takeName(
-  { store, agent }: Chat,
-  { reply, ...name }: RunName,
-  reason: CancelReasonInit,
-): Promise<boolean> {
-  const run = { ...name, agent, input: reply, notBefore: NEVER };
-  const { result, task } = requireCreated(await store.create(run, { policy: 'queue' }));
-  if (result === 'created') await store.cancel(task, reason, { mode: 'now' });
-  return result === 'created';
 }
 
 async function start(chat: Chat, task: NewTask, policy: Policy): Promise<TaskRef> {

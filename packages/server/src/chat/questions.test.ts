@@ -4,7 +4,7 @@ import { answerQuestion } from './questions.ts';
 type Chat = Parameters<typeof answerQuestion>[0];
 
 const who = { name: 'ada', tenant: 'ada', rights: new Set() } as unknown as Parameters<typeof answerQuestion>[1];
-const answer = { chatId: 'c', approvalId: 't0-a.1', decision: 'yes' } as const;
+const answer = { chatId: 'c', approvalId: 't-a.1', decision: 'yes' } as const;
 
 test.for([
   [{ result: 'too-late', why: 'answered', given: { value: {}, by: 'bob', at: 1 } }, 'too-late', /answered by bob/],

@@ -11,13 +11,18 @@ interface CountedPart {
   readonly type: string;
   readonly usage?: Tokens;
   readonly rawValue?: unknown;
+  readonly error?: unknown;
 }
+
+type Given = Parameters<StoppableTurn<ChatTools, ModelMessage>['with']>[0];
 
 /** Counts the tokens of a reply, over all its workers, from the parts of its stream. */
 export class UsageCounter {
   #ended: Usage | undefined;
   /** What the provider has reported of the current step. */
   #step: Tokens | undefined;
+  /** The last error in the stream. Pages, and a loop that converts its stream itself, get only words. */
+  error: unknown;
 
   constructor(before: Usage | undefined) {
     this.#ended = before;
@@ -31,25 +36,31 @@ export class UsageCounter {
 
   /** Returns the turn, to spread in its place. Providers report what a cut step has used only in their own events. */
   watch<Turn extends StoppableTurn<ChatTools, ModelMessage>>(turn: Turn): Turn {
-    const watched = {
-      ...turn,
-      include: { rawChunks: true },
-      experimental_transform: () => {
-        const counting = new TransformStream<CountedPart, CountedPart>({
-          transform: (part, controller) => {
-            this.#read(part);
-            if (part.type !== 'raw') controller.enqueue(part);
-          },
-        });
-        const readable = counting.readable.pipeThrough(turn.experimental_transform());
-        return { writable: counting.writable, readable };
-      },
+    const counted = (given: Given): Given => {
+      const include = (given['include'] ?? {}) as { readonly rawChunks?: boolean };
+      const transforms = [() => this.#count(include.rawChunks === true), given['experimental_transform'] ?? []];
+      return { ...given, include: { ...include, rawChunks: true }, experimental_transform: transforms.flat() };
     };
-    return Object.defineProperty(watched, 'settled', { value: turn.settled, enumerable: false }) as unknown as Turn;
+    const { include, experimental_transform } = turn.with(counted({})) as unknown as Given;
+    return Object.defineProperties({ ...turn, include, experimental_transform } as unknown as Turn, {
+      settled: { value: turn.settled },
+      with: { value: (given: Given) => turn.with(counted(given)) },
+    });
   }
 
-  #read({ type, usage, rawValue }: CountedPart): void {
-    if (type === 'raw') {
+  /** Creates a stream that passes its parts on, raw ones only to a loop that asked for them. */
+  #count(keepsRaw: boolean): TransformStream<CountedPart, CountedPart> {
+    return new TransformStream({
+      transform: (part, controller) => {
+        this.#read(part);
+        if (part.type !== 'raw' || keepsRaw) controller.enqueue(part);
+      },
+    });
+  }
+
+  #read({ type, usage, rawValue, error }: CountedPart): void {
+    if (type === 'error') this.error = error;
+    else if (type === 'raw') {
       const { type: _, ...reported } = earlyUsage(rawValue) ?? { type: 'usage' };
       if (Object.keys(reported).length > 0) this.#step = { ...this.#step, ...(reported as Tokens) };
     } else if (type === 'finish-step') {

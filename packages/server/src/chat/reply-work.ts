@@ -6,6 +6,7 @@ import { describeError } from '@whoa/core/internal';
 import type { SelfManagedWork, TaskOutcome, TaskRecord } from '@whoa/tasks';
 import type { ToolSet, UIMessage } from 'ai';
 import { type Answers, closeWaiting, describeWaiting, findAnswers, findCounting, type LateResult } from './answers.ts';
+import { toNote } from './replaced-calls.ts';
 import type { ChatTools, ReplyWorkOptions } from './reply-options.ts';
 import { isUsageOnly, UsageCounter, withUsage } from './reply-usage.ts';
 import { type ClosedCall, createWatchedLedger, findEnd, reportStop } from './stopped-calls.ts';
@@ -21,7 +22,7 @@ import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { ChunkWriter } from './ui/chunk-writer.ts';
 import { formMessage } from './ui/message-chunks.ts';
 import { closingChunks, type Draft, resumePoint } from './ui/ui-chunks.ts';
-import { joinText, withoutBlanks } from './ui/ui-messages.ts';
+import { type DataPart, joinText, withoutBlanks } from './ui/ui-messages.ts';
 import { FAILED } from './ui/ui-translator.ts';
 
 type SelfManagedContext = Parameters<SelfManagedWork['runTask']>[0];
@@ -165,18 +166,23 @@ class ReplyRun<Tools extends ChatTools> {
   /** Streams until the loop and its calls have ended, or the wait is given up. Returns the error, if any. */
   async #stream(calls: CallLedger): Promise<unknown> {
     const { token, task } = this.#context;
-    const { reply, tools, mustFinish, describeError: describe } = this.#options;
+    const { reply, tools, mustFinish, convertDataPart, describeError: describe } = this.#options;
     const { convertToModelMessages } = await import('ai');
     const messages = await this.#messages();
+    const convert = (part: DataPart) => toNote(part) ?? convertDataPart?.(part);
     const stoppable = createStoppableTurn({
       token,
-      history: await convertToModelMessages(withoutBlanks(messages), {
-        ...(tools && { tools: tools as unknown as ToolSet }),
-        ignoreIncompleteToolCalls: true,
-      }),
+      history: await convertToModelMessages(
+        withoutBlanks(messages, (part) => convert(part) !== undefined),
+        {
+          ...(tools && { tools: tools as unknown as ToolSet }),
+          ignoreIncompleteToolCalls: true,
+          convertDataPart: convert,
+        },
+      ),
       tools: (tools ?? {}) as Tools,
       calls,
-      ...(mustFinish && { mustFinish }),
+      mustFinish: mustFinish as Parameters<typeof createStoppableTurn<Tools, never>>[0]['mustFinish'],
     });
     const turn = this.#usage.watch(stoppable);
     let failure: unknown;
@@ -184,7 +190,15 @@ class ReplyRun<Tools extends ChatTools> {
       const { tenant, conversation: chatId = '' } = task;
       const { regenerate: _, ...context } = (task.context ?? {}) as Record<string, unknown>;
       const principal = { tenant, name: tenant, rights: [] };
-      const result = await reply(turn, { chatId, tenant, principal, body: {}, headers: {}, ...context, messages });
+      const result = await reply(turn as Parameters<typeof reply>[0], {
+        chatId,
+        tenant,
+        principal,
+        body: {},
+        headers: {},
+        ...context,
+        messages,
+      });
       let noted: unknown;
       // Also called with the errors of calls, which fail nothing else.
       const onError = (error: unknown): string => {
@@ -195,10 +209,11 @@ class ReplyRun<Tools extends ChatTools> {
       for await (const chunk of isOwn ? result : result.toUIMessageStream({ onError })) {
         if (chunk.type === 'finish') this.#isComplete = true;
         if (chunk.type === 'error') {
-          failure = noted ?? new Error(chunk.errorText);
+          failure = this.#usage.error ?? noted ?? new Error(chunk.errorText);
           if (isOwn) this.#errorText = chunk.errorText;
           // The task writes its own end.
         } else if (chunk.type !== 'abort') this.#writer.add(chunk);
+        else if (!token.isCancelled) failure = new Error("The loop's own abortSignal has ended this reply");
       }
     })();
     const end = await waitUntilLevel(streaming, token, 'kill');

@@ -1,20 +1,21 @@
 import type { CancelReasonInit } from '@whoa/core';
-import { followTask, type JournalEvent, type TaskRef } from '@whoa/tasks';
+import { followTask, isFinalStatus, type JournalEvent, type TaskRecord, type TaskRef } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
 import { type ChatRef, cutHistory, getMessageId, readHistory, stopWaiting } from './chat-history.ts';
 import type { Chat, ChatStopReceipt } from './chat-types.ts';
-import { type CallPart, getToolName, isCallPart } from './ui/call-parts.ts';
+import { isWithoutEffect } from './replaced-calls.ts';
+import { getToolName, isCallPart } from './ui/call-parts.ts';
 import type { ReplyEvent } from './ui/chunk-writer.ts';
 
 type TurnEvent = JournalEvent | ReplyEvent;
 
 /**
  * Removes a stopped turn from the history: the message of the user, and the reply with everything that answers have
- * added to it. `ref` is the task that was stopped; without one, a call of the last message may wait.
+ * added to it. `keepsEffects`: also if calls had effects, of which a note stays. `ref` is the task that was stopped; without one, a call of the last message may wait.
  */
 export async function rollBack(
   parts: Chat,
-  { ref, ...chat }: ChatRef & { readonly ref: TaskRef | undefined },
+  { ref, keepsEffects, ...chat }: ChatRef & { readonly ref: TaskRef | undefined; readonly keepsEffects: boolean },
   reason: CancelReasonInit,
 ): Promise<Partial<ChatStopReceipt>> {
   const { store, readOnlyTools } = parts;
@@ -24,12 +25,14 @@ export async function rollBack(
     for await (const seen of followTask<ReplyEvent>(store, ref)) if (seen.type === 'entry') journal.push(seen.event);
   const stopped = ref && (await store.get(ref));
   const closed = await stopWaiting(parts, { ...chat, messageId: stopped && getMessageId(stopped) }, reason);
-  if (stopped?.status !== 'cancelled' && closed === undefined) return { rolledBack: false };
-  const messageId = stopped ? getMessageId(stopped) : closed!.message!.id;
   const history = await readHistory(parts, chat);
+  if (stopped?.status !== 'cancelled' && closed === undefined)
+    return { rolledBack: parts.isReply && stopped !== undefined && isGone(stopped, history) };
+  const messageId = stopped ? getMessageId(stopped) : closed!.message!.id;
   const index = history.findLastIndex(({ id, role }) => id === messageId && role === 'assistant');
   const remaining = findRemainingEffects(journal, history[index], readOnlyTools);
-  if (remaining.length > 0) return { ...closed, rolledBack: false, effectsNotUndone: remaining };
+  const effects = remaining.length > 0 ? { effectsNotUndone: remaining } : {};
+  if (remaining.length > 0 && !keepsEffects) return { ...closed, rolledBack: false, ...effects };
   // What was said after it stays.
   if (index >= 0 && index < history.length - 1) return { ...closed, rolledBack: false };
   // The id of a reply's message is the id of the task that began it.
@@ -37,12 +40,20 @@ export async function rollBack(
   const asked = started?.inputs[0] as { id?: string } | undefined;
   // If it never started, it is not in the history.
   const kept = started?.startedAt === undefined ? undefined : asked?.id;
-  const rolledBack = kept === undefined || (await cutHistory(parts, chat, kept));
+  const rolledBack = kept === undefined || (await cutHistory(parts, chat, { from: kept, keepsEffects })) !== undefined;
   return {
     ...(closed && { result: closed.result }),
     rolledBack,
+    ...effects,
     ...(!rolledBack && parts.history && { unsaved: true }),
   };
+}
+
+/** The turn was removed before: the page repeats a command whose response was lost. */
+function isGone(task: TaskRecord, history: readonly UIMessage[]): boolean {
+  const { id: asked } = (task.inputs[0] ?? {}) as { readonly id?: string };
+  const turn = [getMessageId(task), asked];
+  return isFinalStatus(task.status) && !history.some(({ id }) => turn.includes(id));
 }
 
 /**
@@ -70,10 +81,4 @@ function findRemainingEffects(
     else if (!readOnlyTools.has(getToolName(part))) remaining.add(part.toolCallId);
   }
   return [...remaining];
-}
-
-/** A person said no, or no one said yes before it was stopped. */
-function isWithoutEffect(part: CallPart): boolean {
-  if (part.state === 'output-error') return part.errorText.startsWith('Not started');
-  return part.state === 'output-denied' || part.approval?.approved === false;
 }

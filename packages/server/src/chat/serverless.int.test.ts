@@ -81,7 +81,7 @@ test.for([
   ['navigator', { userAgent: 'Cloudflare-Workers' }],
 ] as const)('a runtime without raw sockets is rejected at creation, in words (%s)', ([name, value]) => {
   vi.stubGlobal(name, value);
-  expect(() => createChatHandler({ authenticate: () => 'ada', agent: 'elsewhere' })).toThrow(
+  expect(() => createChatHandler({ store: 'memory', authenticate: () => 'ada', agent: 'elsewhere' })).toThrow(
     /no raw sockets.*use Node, Bun or Deno; in Next\.js: export const runtime = 'nodejs'/,
   );
 });

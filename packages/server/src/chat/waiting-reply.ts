@@ -1,6 +1,7 @@
 import type { CancelReasonInit } from '@whoa/core';
 import { followTask, type TaskRef, type TaskStore } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
+import type { Principal } from '../http/access/principal.ts';
 import { findAnsweredCall, findQuestion } from '../tasks/read-questions.ts';
 import { type ChatRef, readMessages } from './chat-history.ts';
 import type { Chat, ChatStopReceipt } from './chat-types.ts';
@@ -16,9 +17,21 @@ export async function stopReply(
 ): Promise<ChatStopReceipt> {
   const { store } = parts;
   const before = isRead ? undefined : await store.get(ref);
-  const { result } = await store.cancel(ref, reason, { mode: 'now' });
+  const { result } = await cancelOnce(parts, chat.who, { ref, reason });
   const message = before?.waiting ? await readClosed(parts, chat, ref) : undefined;
   return { result, ...(message && { message }) };
+}
+
+/** A page whose stop got no response repeats it: then it was this user who has stopped the reply. */
+async function cancelOnce(
+  { store }: Chat,
+  { name }: Principal,
+  { ref, reason }: { readonly ref: TaskRef; readonly reason: CancelReasonInit },
+): Promise<{ readonly result: ChatStopReceipt['result'] }> {
+  const receipt = await store.cancel(ref, reason, { mode: 'now' });
+  if (receipt.result !== 'too-late' || receipt.status !== 'cancelled') return receipt;
+  const stopped = (await store.get(ref))?.outcome?.reason;
+  return { result: stopped?.kind === 'user' && stopped.by === name ? 'unchanged' : receipt.result };
 }
 
 async function readClosed(parts: Chat, chat: ChatRef, ref: TaskRef): Promise<UIMessage | undefined> {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { getRequestListener, serve } from '@hono/node-server';
+import { settings } from '@whoa/core/internal';
 
 /** Longer than load balancers keep idle connections (60 s): one that we closed first would fail their next request. */
 const KEEP_ALIVE_MS = 75_000;
@@ -9,10 +10,18 @@ const FINISH_MS = 2_000;
 /** Where to listen. */
 export interface ListenOptions {
   /** Defaults to 0, which takes any free port. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** Defaults to loopback, which other machines cannot reach. */
-  readonly host?: string;
+  readonly host?: string | undefined;
 }
+
+const LISTEN_RULES: settings.Rules<ListenOptions> = {
+  port: settings.rule(
+    'a port from 0 to 65535',
+    (value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) < 65_536,
+  ),
+  host: settings.nonEmptyText,
+};
 
 /** A listening handler. Dispose it to stop: requests get their response, streams are cut, and clients reconnect to another instance. */
 export interface ListeningServer extends AsyncDisposable {
@@ -43,11 +52,10 @@ export function toNodeListener(handler: FetchHandler): (request: IncomingMessage
  * Serves a web-standard handler with Node's HTTP server.
  *
  * @returns The server, once it listens. Dispose it to stop.
+ * @throws {@link SettingsError} when an option is invalid.
  */
-export async function listen(
-  handler: FetchHandler,
-  { port = 0, host = '127.0.0.1' }: ListenOptions = {},
-): Promise<ListeningServer> {
+export async function listen(handler: FetchHandler, options: ListenOptions = {}): Promise<ListeningServer> {
+  const { port = 0, host = '127.0.0.1' } = settings.readSettings<ListenOptions>(options, LISTEN_RULES);
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const server = serve({ fetch: (request) => handler.fetch(request), port, hostname: host }, (at) =>
     resolve(at.port),

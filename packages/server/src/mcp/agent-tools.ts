@@ -70,7 +70,7 @@ async function waitForEnd(ref: TaskRef, { served, context }: AgentCall): Promise
   let progress = 0;
   for await (const seen of followTask(served.store, ref, { signal })) {
     if (seen.type === 'end') return seen.task;
-    if (seen.event.type !== 'call-start' || _meta?.progressToken === undefined) continue;
+    if (seen.type !== 'entry' || seen.event.type !== 'call-start' || _meta?.progressToken === undefined) continue;
     const params = { progressToken: _meta.progressToken, progress: ++progress };
     // A host that has gone is known by the signal.
     await notify({ method: 'notifications/progress', params }).catch(() => undefined);

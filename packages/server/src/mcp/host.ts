@@ -13,7 +13,7 @@ export interface McpAgents {
   /** The agents, each with what it is for. Each becomes one tool with its name. */
   readonly agents: Readonly<Record<string, string>>;
   /** Creates a task. By default it is only stored, and a worker runs it. */
-  readonly start?: (task: NewTask) => Promise<TaskRef>;
+  readonly start?: ((task: NewTask) => Promise<TaskRef>) | undefined;
 }
 
 /** Who calls, and what decides what they may do. */

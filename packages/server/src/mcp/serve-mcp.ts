@@ -1,4 +1,6 @@
-import { type Access, createAccess, may } from '../http/access/access.ts';
+import { settings } from '@whoa/core/internal';
+import { RUNNER_RULES } from '@whoa/tasks/internal';
+import { ACCESS_RULES, type Access, createAccess, may } from '../http/access/access.ts';
 import type { ApproverOptions } from '../http/access/approvers.ts';
 import { type Right, USER_RIGHTS } from '../http/access/principal.ts';
 import { refuse } from '../http/access/refusal.ts';
@@ -10,8 +12,8 @@ export interface ServeMcpOptions extends McpAgents, ApproverOptions {
   /** The tenant of the tasks. */
   readonly tenant: string;
   /** Who is named as the one who cancels. Defaults to the tenant. */
-  readonly by?: string;
-  readonly onError?: (error: Error) => void;
+  readonly by?: string | undefined;
+  readonly onError?: ((error: Error) => void) | undefined;
 }
 
 /** A connection to an MCP host. Dispose it to close it. */
@@ -24,7 +26,7 @@ export interface McpServerHandle extends AsyncDisposable {
  * Serves agents to an MCP host, over standard input and output: each is one tool, and its calls are tasks.
  *
  * @returns The connection.
- * @throws Error when `@modelcontextprotocol/server` is not installed.
+ * @throws {@link SettingsError} when an option is invalid, Error when `@modelcontextprotocol/server` is not installed.
  *
  * @example
  * ```ts
@@ -34,7 +36,8 @@ export interface McpServerHandle extends AsyncDisposable {
  * await serving.closed;
  * ```
  */
-export async function serveMcp(options: ServeMcpOptions): Promise<McpServerHandle> {
+export async function serveMcp(given: ServeMcpOptions): Promise<McpServerHandle> {
+  const options = settings.readSettings<ServeMcpOptions>(given, SERVE_RULES);
   const { tenant, by = tenant, onError = () => {} } = options;
   const library = await loadServer();
   const { serveStdio, StdioServerTransport } = await import('@modelcontextprotocol/server/stdio');
@@ -69,15 +72,35 @@ export interface McpHandler {
   readonly fetch: (request: Request) => Promise<Response>;
 }
 
+const { callback, nonEmptyText, required } = settings;
+const AGENT_RULES: settings.Rules<McpAgents> = {
+  store: RUNNER_RULES.store,
+  agents: required(settings.rule('agents by name, each with what it is for', settings.isObject)),
+  start: callback,
+};
+const SERVE_RULES: settings.Rules<ServeMcpOptions> = {
+  ...AGENT_RULES,
+  tenant: required(nonEmptyText),
+  by: nonEmptyText,
+  onError: callback,
+  approvers: ACCESS_RULES.approvers,
+  starterMayAnswer: ACCESS_RULES.starterMayAnswer,
+};
+const HANDLER_RULES: settings.Rules<McpHandlerOptions> = {
+  ...AGENT_RULES,
+  access: required(settings.having('access control, as from createAccess', 'authorize')),
+};
+
 const RIGHTS: readonly Right[] = ['start', 'read', 'cancel'];
 
 /**
  * Serves agents to MCP hosts over HTTP, as a web-standard handler. A host that closes a request cancels that request only.
  *
  * @returns The handler.
- * @throws Error when `@modelcontextprotocol/server` is not installed.
+ * @throws {@link SettingsError} when an option is invalid, Error when `@modelcontextprotocol/server` is not installed.
  */
-export async function createMcpHandler(options: McpHandlerOptions): Promise<McpHandler> {
+export async function createMcpHandler(given: McpHandlerOptions): Promise<McpHandler> {
+  const options = settings.readSettings<McpHandlerOptions>(given, HANDLER_RULES);
   const { access, ...served } = options;
   const library = await loadServer();
   const handler = library.createMcpHandler(({ authInfo }) =>

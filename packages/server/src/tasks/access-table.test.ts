@@ -154,7 +154,7 @@ test.each(ofTenant.map((route) => [describeRoute(route), route] as const))(
     expect(answer.text).not.toMatch(/the-secret-plan|secret-agent|acme/);
     // A missing resource gets the same response.
     if (route.path.includes('{id}')) {
-      const missing = line(route).replace(/(tasks|conversations)\/[^/]+/, '$1/t0-nothing');
+      const missing = line(route).replace(/(tasks|conversations)\/[^/]+/, '$1/t-nothing');
       expect((await ask('bob', missing, BODIES[name])).text).toBe(answer.text);
     }
     // Naming the tenant helps only users with the right.

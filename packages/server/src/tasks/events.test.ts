@@ -60,7 +60,7 @@ const parseEvents = (text: string): { id: string; event: string; data: FollowEve
     .filter((match) => match !== null)
     .map(([, id = '', event = '', data = '']) => ({ id, event, data: JSON.parse(data) as FollowEvent }));
 
-test('a stream has the journal with its positions as ids, beats between, and one end', async () => {
+test('a stream has the journal with its cursors as ids, beats between, and one end', async () => {
   const { world, store, served, id, finish } = await setUp();
   const response = await open(served, id);
   expect(response.headers.get('content-type')).toBe('text/event-stream');
@@ -71,7 +71,7 @@ test('a stream has the journal with its positions as ids, beats between, and one
   expect(events.at(-1)).toMatchObject({ id: 'end', event: 'end', data: { task: { status: 'success' } } });
   for (const { id: given, event, data } of events.slice(0, -1)) {
     expect(event).toBe('entry');
-    expect(given).toBe(`${(data as { position: number }).position}`);
+    expect(given).toBe((data as { cursor: string }).cursor);
   }
   expect(reading.seen.text.match(/^: beat$/gm)!.length).toBeGreaterThanOrEqual(3);
   const texts = events.flatMap(({ data }) =>

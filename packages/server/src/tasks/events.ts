@@ -8,7 +8,8 @@ import { streamEvents } from '../http/sse.ts';
 /** The id of the last event: a client that reconnects with it has seen everything. */
 const END_ID = 'end';
 
-const POSITION = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
+/** The id of an event, or a position. */
+const CURSOR = z.string().regex(/^\d{1,16}(\.[0-9a-f]*\.\d{1,15}\.[0-9a-f]*\.\d{1,15})?$/);
 
 export const EVENTS_ENDPOINT: Endpoint = defineEndpoint({
   method: 'get',
@@ -19,17 +20,20 @@ export const EVENTS_ENDPOINT: Endpoint = defineEndpoint({
     'Streams the journal (text/event-stream), then one `end` event with the task. A reader that disconnects stops nothing.',
   params: TASK_PARAMS,
   query: z.object({
-    after: POSITION.optional().openapi({ description: 'Start after this position; Last-Event-ID takes precedence.' }),
+    after: CURSOR.optional().openapi({
+      description: 'Start after this position, or after the event with this id; Last-Event-ID takes precedence.',
+    }),
   }),
   responses: {
     200: {
-      description: '`entry` events, whose id is their position, then `end`. Comments keep the connection open.',
+      description:
+        '`entry` events, then `end`. `isDraft`: the journal does not have it yet; `taken-back`: drafts behind a position are lost. Comments keep the connection open.',
     },
     204: { description: 'You have read the end; nothing follows.' },
   },
   async handle({ principal, tenant, params: { id }, query, request }, { store, access, world, onError }) {
     const last = request.headers.get('last-event-id');
-    const after = last === null || last === '' ? (query.after ?? 0) : parsePosition(last);
+    const after = last === null || last === '' ? (query.after ?? '0') : parseId(last);
     const ref = { tenant, id };
     if ((await store.get(ref)) === undefined) throw unknownTask();
     if (last === END_ID) return new Response(null, { status: 204 });
@@ -39,13 +43,13 @@ export const EVENTS_ENDPOINT: Endpoint = defineEndpoint({
 });
 
 function toText(seen: FollowEvent): string {
-  const id = seen.type === 'end' ? END_ID : seen.position;
+  const id = seen.type === 'end' ? END_ID : seen.cursor;
   return `id: ${id}\nevent: ${seen.type}\ndata: ${JSON.stringify(seen)}\n\n`;
 }
 
-function parsePosition(last: string): number {
-  if (last === END_ID) return 0;
-  const position = POSITION.safeParse(last);
-  if (position.success) return position.data;
+function parseId(last: string): string {
+  if (last === END_ID) return '0';
+  const cursor = CURSOR.safeParse(last);
+  if (cursor.success) return cursor.data;
   throw new HttpError(400, { code: 'invalid', message: 'Last-Event-ID: expected the id of an event of this stream' });
 }

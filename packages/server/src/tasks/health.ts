@@ -52,7 +52,7 @@ function createReadiness(store: TaskStore, clock: Clock): () => Promise<boolean>
   let asking: Promise<boolean> | undefined;
   const ask = async (): Promise<boolean> => {
     let isReady = false;
-    const answer = store.get({ tenant: 'readyz', id: 't0-readyz' }).then(() => (isReady = true));
+    const answer = store.get({ tenant: 'readyz', id: 't-readyz' }).then(() => (isReady = true));
     await waitAtMost(answer, READY_MS, clock).catch(() => {});
     return isReady;
   };

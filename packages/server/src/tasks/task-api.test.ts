@@ -169,7 +169,7 @@ test('each result of a cancel has its HTTP status', async () => {
   expect(await cancel({})).toMatchObject({ status: 202 });
   await until(async () => (await readStatus(served, id)) === 'cancelled');
   expect(await cancel({})).toMatchObject({ status: 409, json: { error: { code: 'too-late', status: 'cancelled' } } });
-  expect(await served.ask('ann', 'POST /v1/tasks/t0-nothing/cancel')).toMatchObject({ status: 404 });
+  expect(await served.ask('ann', 'POST /v1/tasks/t-nothing/cancel')).toMatchObject({ status: 404 });
   expect(held.audited.map(({ type, actor, target, result }) => [type, actor, target, result])).toEqual([
     ['cancel', 'ann', holding, 'accepted'],
     ['cancel', 'ann', holding, 'escalated'],
@@ -407,18 +407,13 @@ test('a store that is busy, or whose responses are lost, leads to a 503 with whe
   const inner = createMemoryStore();
   const failing = (error: () => Error) => serve({ store: alterStore(inner, () => Promise.reject(error())) });
   for (const served of [failing(() => new StoreBusyError('out')), failing(() => new UnknownOutcomeError('create'))]) {
-    for (const line of [
-      'GET /v1/tasks',
-      'GET /v1/tasks/t0-1',
-      'GET /v1/tasks/t0-1/events',
-      'GET /v1/conversations/c1',
-    ]) {
+    for (const line of ['GET /v1/tasks', 'GET /v1/tasks/t-1', 'GET /v1/tasks/t-1/events', 'GET /v1/conversations/c1']) {
       const answer = await served.ask('ann', line);
       expect(answer.status, line).toBe(503);
       expect(answer.headers.get('retry-after')).toBe('1');
     }
     expect((await served.ask('ann', 'POST /v1/tasks', TASK)).status).toBe(503);
-    expect((await served.ask('ann', 'POST /v1/tasks/t0-1/cancel')).status).toBe(503);
+    expect((await served.ask('ann', 'POST /v1/tasks/t-1/cancel')).status).toBe(503);
     expect((await served.ask(undefined, 'GET /readyz')).status).toBe(503);
     expect((await served.ask(undefined, 'GET /healthz')).status).toBe(200);
   }

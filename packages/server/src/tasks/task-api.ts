@@ -1,6 +1,8 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { systemWorld, type World } from '@whoa/core/embed';
+import { settings, worldRule } from '@whoa/core/internal';
 import type { TaskStore } from '@whoa/tasks';
+import { RUNNER_RULES } from '@whoa/tasks/internal';
 import type { Access } from '../http/access/access.ts';
 import type { Login } from '../http/access/login.ts';
 import { refuse } from '../http/access/refusal.ts';
@@ -23,17 +25,29 @@ export interface TaskApiOptions {
   readonly store: TaskStore;
   readonly access: Access;
   /** The agents that callers may request. Without it any name is accepted, and waits for a worker that has it. */
-  readonly agents?: readonly string[];
+  readonly agents?: readonly string[] | undefined;
   /** Lets pages log in. Its `authenticate` must be one of those of `access`. */
-  readonly login?: Login;
+  readonly login?: Login | undefined;
   /** Returns the text of `/metrics`, for example `prometheus.read`. Without it there is no such route. */
-  readonly metrics?: () => string | Promise<string>;
+  readonly metrics?: (() => string | Promise<string>) | undefined;
   /** Makes `/readyz` report 503, so that load balancers send requests elsewhere before this server closes. */
-  readonly isDraining?: () => boolean;
+  readonly isDraining?: (() => boolean) | undefined;
   /** Called with unexpected errors. Clients get no details of them. */
-  readonly onError?: (error: unknown) => void;
-  readonly world?: World;
+  readonly onError?: ((error: unknown) => void) | undefined;
+  readonly world?: World | undefined;
 }
+
+const { callback, having, required } = settings;
+const API_RULES: settings.Rules<TaskApiOptions> = {
+  store: RUNNER_RULES.store,
+  access: required(having('access control, as from createAccess', 'authorize')),
+  agents: settings.listOf(settings.nonEmptyText),
+  login: having('a login, as from createLogin', 'authenticate'),
+  metrics: callback,
+  isDraining: callback,
+  onError: callback,
+  world: worldRule,
+};
 
 /** Tasks over HTTP. */
 export interface TaskApi {
@@ -48,6 +62,7 @@ export interface TaskApi {
  * own route.
  *
  * @returns The handler.
+ * @throws {@link SettingsError} when an option is invalid.
  *
  * @example
  * ```ts
@@ -58,7 +73,8 @@ export interface TaskApi {
  * console.log(listening.url);
  * ```
  */
-export function createTaskApi(options: TaskApiOptions): TaskApi {
+export function createTaskApi(given: TaskApiOptions): TaskApi {
+  const options = settings.readSettings<TaskApiOptions>(given, API_RULES);
   const { store, access, agents, login, metrics, isDraining, onError = () => {}, world = systemWorld } = options;
   const parts: ApiParts = { store, access, world, agents, login, metrics, isDraining, onError };
   const app = new OpenAPIHono<ApiEnv>({

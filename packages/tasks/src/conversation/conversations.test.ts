@@ -83,6 +83,45 @@ test('a message that is delivered twice, to two instances, is processed once', a
   expect(sent).toHaveLength(1);
 });
 
+test('a stored message can be acknowledged before it is answered, and again when it is delivered again', async () => {
+  const { conversations, store, world } = setUp();
+  const stored: string[] = [];
+  const onStored = ({ id }: { readonly id: string }) => stored.push(id);
+  const first = conversations.processMessage('c', 'one', { messageId: 'm1', onStored });
+  await flushMicrotasks();
+  expect(await store.get({ tenant: 'default', id: stored[0]! })).toMatchObject({ key: 'm1', status: 'running' });
+  await conversations.processMessage('c', 'one', { messageId: 'm1', onStored });
+  expect(stored).toEqual([stored[0], stored[0]]);
+  await world.clock.advance(1_000);
+  expect((await first).status).toBe('answered');
+  expect(stored).toHaveLength(2);
+});
+
+test('a message that the store did not take is not acknowledged', async () => {
+  const world = createVirtualWorld();
+  const store = alterStore(createMemoryStore({ world }), (name, call) =>
+    name === 'create' ? Promise.reject(new Error('The store is away')) : call(),
+  );
+  const { conversations } = setUp({ store, world });
+  const stored: unknown[] = [];
+  const onStored = (task: unknown) => stored.push(task);
+  await expect(conversations.processMessage('c', 'one', { onStored })).rejects.toThrow('The store is away');
+  using token = new CancellationToken();
+  token.cancel();
+  expect((await conversations.processMessage('c', 'two', { token, onStored })).status).toBe('cancelled');
+  expect(stored).toEqual([]);
+});
+
+test('an acknowledgement that fails is reported, and the message is answered', async () => {
+  const errors: HookError[] = [];
+  const { conversations, world } = setUp({ hooks: { 'hook-error': (event) => errors.push(event) } });
+  const gone = () => Promise.reject(new Error('The connection is gone'));
+  const first = conversations.processMessage('c', 'one', { onStored: gone });
+  await world.clock.advance(1_000);
+  expect((await first).status).toBe('answered');
+  expect(errors).toMatchObject([{ hook: 'onStored', error: { message: 'The connection is gone' } }]);
+});
+
 test('queued messages are answered in turn', async () => {
   const { conversations, world } = setUp();
   const replies = ['one', 'two', 'three'].map((text) => conversations.processMessage('c', text, { policy: 'queue' }));
@@ -367,7 +406,12 @@ test('hooks get the same messages and cancels as those of conversations in memor
           Record<'messageId' | 'policy' | 'receipt' | 'level', string>
         > & { reply?: Reply; runId?: string };
         const what = [rest.messageId, rest.policy, rest.receipt, rest.level, rest.reply?.messageId, rest.reply?.status];
-        heard.push([conversationId, type, ...what.filter((one) => one !== undefined), context?.['user'] as string]);
+        heard.push([
+          conversationId,
+          type,
+          ...what.filter((one) => one !== undefined),
+          (context as { user?: string } | undefined)?.user,
+        ]);
       },
     };
     const pay = defineTool({

@@ -10,7 +10,7 @@ import {
   type RunEvent,
 } from '@whoa/core';
 import { type CancelOptions, systemWorld, type World } from '@whoa/core/embed';
-import { createReplySender, MESSAGE_RULES, POLICY_RULE, settings } from '@whoa/core/internal';
+import { createListener, createReplySender, MESSAGE_RULES, POLICY_RULE, settings } from '@whoa/core/internal';
 import { LeaseLostError } from '../errors.ts';
 import { retryLostResponse } from '../run/claim/retry-lost-response.ts';
 import { type Runner, type RunnerOptions, StoreFullError } from '../run/runner.ts';
@@ -18,6 +18,7 @@ import { RUNNER_RULES } from '../run/runner-rules.ts';
 import { createRunner } from '../run/store-runner.ts';
 import { isFinalStatus } from '../status.ts';
 import type { StoreCancelReceipt } from '../store.ts';
+import type { TaskRef } from '../task.ts';
 import { ObservedConversations, type StoreConversationHooks } from './observed.ts';
 import { early, type ReplyOptions, readReply, type StoreReply } from './reply.ts';
 
@@ -25,33 +26,38 @@ type RunInput = Parameters<Agent['run']>[0];
 
 interface StoreMessageOptions {
   /** What this message does to a run in progress, on any machine. Defaults to `replace`. */
-  readonly policy?: Policy;
+  readonly policy?: Policy | undefined;
   /** The sender's message id: a message that is delivered twice, even to two instances, is processed once. */
-  readonly messageId?: string;
+  readonly messageId?: string | undefined;
   /** Passed to the tools, hooks, `approve` and sub-agents of the run that replies to this message, in any process. */
   readonly context?: AppContext | undefined;
   /** Wait this long for more messages of the same `context` and merge them. */
-  readonly debounceMs?: number;
+  readonly debounceMs?: number | undefined;
   /** Withdraws this message and stops the run that replies to it. */
-  readonly token?: CancellationToken;
-  readonly signal?: AbortSignal;
+  readonly token?: CancellationToken | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * Called once the store has the message, including when it was delivered before. A webhook acknowledges its delivery here: an
+   * earlier acknowledgement loses the message if this process crashes or the store is away.
+   */
+  readonly onStored?: ((task: TaskRef) => unknown) | undefined;
   /** Called with every event of the run that replies to this message, as it happens. It cannot slow the run down. */
-  readonly onEvent?: (event: RunEvent) => unknown;
+  readonly onEvent?: ((event: RunEvent) => unknown) | undefined;
 }
 
 export interface StoreConversationsOptions
   extends Pick<
       RunnerOptions,
-      'worker' | 'leaseMs' | 'pollIntervalMs' | 'flushIntervalMs' | 'channel' | 'cancellationChecker' | 'approvals'
+      'worker' | 'leaseMs' | 'pollIntervalMs' | 'channel' | 'cancellationChecker' | 'cancellations' | 'approvals'
     >,
     ReplyOptions {
   readonly agent: Agent;
   /** Hear messages, cancels and tasks. */
-  readonly hooks?: StoreConversationHooks;
+  readonly hooks?: StoreConversationHooks | undefined;
   /** The tenant that owns the conversations. Defaults to `default`. */
-  readonly tenant?: string;
-  readonly policy?: Policy;
-  readonly world?: World;
+  readonly tenant?: string | undefined;
+  readonly policy?: Policy | undefined;
+  readonly world?: World | undefined;
 }
 
 /** Conversations in a store: any number of instances, one live run per conversation. */
@@ -65,6 +71,8 @@ export interface StoreConversations extends AsyncDisposable, Pick<Runner, 'liste
   /** Takes over messages whose instance crashed. */
   serve(): Promise<void>;
 }
+
+const STORE_MESSAGE_RULES: settings.Rules<StoreMessageOptions> = { ...MESSAGE_RULES, onStored: settings.callback };
 
 const { agents: _, ...SHARED_RULES } = RUNNER_RULES;
 
@@ -139,9 +147,11 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
     const receipt = await retryLostResponse(() => store.create(wanted, { policy, nonce }), { world, onStoreError });
     if (receipt.result === 'full') throw new StoreFullError(receipt);
     if (receipt.result === 'rejected') return answer({ ...about, ...early('rejected') }, context);
+    const ref = { tenant, id: receipt.task.id };
+    // Before the run, not after it: its messenger waits.
+    if (asked.onStored) createListener('onStored', () => asked.onStored?.(ref), options.hooks)({ type: 'stored' });
     // The instance that received it first processes it.
     if (receipt.result === 'duplicate') return { ...about, ...early('duplicate'), task: receipt.task };
-    const ref = { tenant, id: receipt.task.id };
     own.add(ref.id);
     try {
       await runner.runExisting(ref, asked);
@@ -157,7 +167,7 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
 
   return {
     processMessage: async (id, message, asked = {}) =>
-      process(id, message, settings.readSettings<StoreMessageOptions>(asked, MESSAGE_RULES)),
+      process(id, message, settings.readSettings<StoreMessageOptions>(asked, STORE_MESSAGE_RULES)),
     async cancel(conversation, reason = {}, cancelOptions = {}) {
       const receipt = await store.cancel({ tenant, conversation }, reason, cancelOptions);
       observed.reportCancel(conversation, receipt, reason);

@@ -60,12 +60,15 @@ export class ObservedConversations {
   runnerHooks(
     onEnd: (event: Extract<RunnerEvent, { type: 'task-end' }>) => Promise<void>,
   ): NonNullable<RunnerOptions['hooks']> {
-    return {
-      ...this.#hooks,
+    const own: NonNullable<RunnerOptions['hooks']> = {
       'task-start': (event, about) => {
         const { id, conversation } = event;
         if (conversation !== undefined) this.#running.set(id, { conversation });
         return this.#hooks?.['task-start']?.(event, about);
+      },
+      'task-left': (event, about) => {
+        this.#running.delete(event.id);
+        return this.#hooks?.['task-left']?.(event, about);
       },
       'task-end': async (event, about) => {
         this.#running.delete(event.id);
@@ -76,6 +79,8 @@ export class ObservedConversations {
         }
       },
     };
+    // Not a copy: hooks may be methods of an object, or inherited.
+    return Object.assign(Object.create(this.#hooks ?? null) as object, own);
   }
 
   /** The same agent, whose stops are reported. */

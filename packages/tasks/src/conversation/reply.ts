@@ -23,11 +23,11 @@ export interface StoreReply {
 
 /** Options for replies to users. */
 export interface ReplyOptions extends Pick<RunnerOptions, 'store'> {
-  readonly hooks?: { readonly 'hook-error'?: (event: HookError) => unknown };
+  readonly hooks?: { readonly 'hook-error'?: ((event: HookError) => unknown) | undefined } | undefined;
   /** Called only for replies to send: not for messages that were superseded, merged, steered or redelivered. */
-  readonly onReply?: (reply: StoreReply) => unknown;
+  readonly onReply?: ((reply: StoreReply) => unknown) | undefined;
   /** Returns the text for a cancelled run. Defaults to what was done so far. */
-  readonly describeCancel?: (work: CancelledWork) => string;
+  readonly describeCancel?: ((work: CancelledWork) => string) | undefined;
 }
 
 type ReplyState = Pick<StoreReply, 'status' | 'text'>;

@@ -1,30 +1,45 @@
-import { CancellationToken, isCancelledError } from '@whoa/core';
+import { CancellationToken, isCancelledError, SettingsError } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
 import type { JournalEvent } from '../journal-event.ts';
 import type { ClientStore } from '../store.ts';
 import type { JournalEntry, TaskRecord, TaskRef } from '../task.ts';
+import { formatPlace, parsePlace, type Seen } from './live-text.ts';
 import type { Reader } from './reader.ts';
 import { joinReading } from './shared-reading.ts';
 
 export interface FollowOptions {
-  /** Start after this position. Defaults to the beginning of the journal. */
-  readonly after?: number;
+  /** Start after this: the `cursor` of the last event you have seen, or a position. Defaults to the beginning. */
+  readonly after?: number | string | undefined;
   /** Stops following immediately. The task continues. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Called each time a request to the store failed; it is retried. */
-  readonly onStoreError?: (error: unknown) => void;
-  readonly world?: World;
+  readonly onStoreError?: ((error: unknown) => void) | undefined;
+  readonly world?: World | undefined;
 }
 
 /** What a follower sees of a task: its journal as it grows, then its end. `Event` adds your own event types. */
 export type FollowEvent<Event = never> =
-  | ({ readonly type: 'entry'; readonly event: JournalEvent | Event } & Omit<JournalEntry, 'event'>)
+  /**
+   * `isDraft`: its worker has said it, and the journal does not have it yet. Then `position` is the last one of the journal.
+   * Words are seen once: the entry that has them later is left out, or has only what is new.
+   */
+  | ({
+      readonly type: 'entry';
+      readonly event: JournalEvent | Event;
+      readonly isDraft?: true;
+      readonly cursor: string;
+    } & Omit<JournalEntry, 'event'>)
+  /**
+   * The worker was lost before it had written the drafts of this claim behind `said`, so they do not count. Position 0: the
+   * store was restored, and everything comes again.
+   */
+  | (Omit<Extract<Seen, { type: 'taken-back' }>, 'place'> & { readonly cursor: string })
   | { readonly type: 'end'; readonly task: TaskRecord };
 
 /**
- * Follows the journal of a task, from any process, until the task has ended. The last item is one `end` with the
- * outcome. It waits out store outages: no entry is skipped or repeated. To continue later, or in another process, pass
- * the last position as `after`.
+ * Follows a task, from any process, until it has ended: its journal, and what its worker says before the journal has it. The
+ * last item is one `end` with the outcome. It waits out store outages: nothing is skipped or repeated. To continue later, or
+ * in another process, pass the last `cursor` as `after`.
  *
  * @returns The entries, then the end.
  * @throws {@link TaskNotFoundError} when there is no such task; {@link StoreClosedError} when the store was closed.
@@ -70,17 +85,18 @@ async function* follow(
   let reader: Reader | undefined;
   try {
     token.throwIfCancelled();
-    reader = joinReading(store, task, { after, onStoreError, world });
+    const place = parsePlace(`${after}`);
+    if (place === undefined) throw new SettingsError('after', `expected a cursor or a position, got ${after}`);
+    reader = joinReading(store, task, { after: place, onStoreError, world });
     for (;;) {
       const next = await reader.next(token);
-      if (!isPage(next)) {
+      if (!('place' in next)) {
         yield { type: 'end', task: next };
         return undefined;
       }
-      for (const entry of next) {
-        token.throwIfCancelled();
-        yield { type: 'entry', ...entry, event: entry.event as unknown as JournalEvent };
-      }
+      token.throwIfCancelled();
+      const { place, ...seen } = next;
+      yield { ...seen, cursor: formatPlace(place) } as FollowEvent;
     }
   } catch (error) {
     // The caller stopped following and already knows the reason.
@@ -90,8 +106,4 @@ async function* follow(
     token[Symbol.dispose]();
     await reader?.[Symbol.asyncDispose]();
   }
-}
-
-function isPage(next: readonly JournalEntry[] | TaskRecord): next is readonly JournalEntry[] {
-  return Array.isArray(next);
 }

@@ -7,7 +7,7 @@ import type { JournalEntry } from '../task.ts';
 export interface PendingQuestion {
   /** A random id: only a client that has read the question can name it. */
   readonly id: string;
-  /** The position in the journal. */
+  /** The position of the question in the journal: where its entry is, not its name. */
   readonly asked: number;
   readonly kind: QuestionKind;
   readonly question: ApprovalQuestion;

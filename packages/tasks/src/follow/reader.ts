@@ -1,29 +1,35 @@
 import type { CancellationToken } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
+import type { Frame } from '../hint.ts';
 import type { JournalEntry, TaskRecord } from '../task.ts';
+import { LiveText, type Place, type Seen } from './live-text.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 
-/** The maximum number of entries in one read, and that wait for a reader. */
+/** The maximum number of entries in one read, and of what waits for a reader. */
 export const MAX_PAGE = 1_000;
 
 export interface ReaderOptions {
-  /** Skip everything up to this position. */
-  readonly after: number;
+  /** Skip everything up to this place. */
+  readonly after: Partial<Place>;
   readonly onStoreError?: ((error: unknown) => void) | undefined;
 }
 
-/** New entries, and the position up to which there are no others. */
-export interface Page {
-  readonly entries: readonly JournalEntry[];
-  readonly to: number;
-}
+/** What is read for all readers of a task, in this order. */
+export type News =
+  | { readonly entries: readonly JournalEntry[] }
+  | { readonly record: TaskRecord }
+  | { readonly frame: Frame }
+  /** The store was restored to an earlier state. */
+  | { readonly isRestored: true };
 
 /** The state that the readers of one task share. */
 export interface Reading {
-  /**
-   * The position up to which readers were given pages; older entries they must read. `undefined` before the first look.
-   */
-  readonly position: number | undefined;
+  /** The place up to which all news was given; what is older, readers must read. */
+  readonly place: Place;
+  /** The last record. `undefined` before the first look. */
+  readonly record: TaskRecord | undefined;
+  /** Frames that the journal does not have yet. */
+  readonly frames: readonly Frame[];
   /** The task, once it has ended and its whole journal was delivered. */
   readonly end: TaskRecord | undefined;
   readonly failure: { readonly error: unknown } | undefined;
@@ -34,47 +40,52 @@ export interface Reading {
 }
 
 /**
- * One reader of a task's journal. While it is keen, it gets each page that is read for all readers. A reader that does
- * not keep up blocks no other reader and buffers nothing: it reads what it missed itself, and is keen again once it has
- * caught up.
+ * One reader of a task. While it keeps up, it gets everything that is read for all readers. A reader that does not keep up
+ * blocks no other reader and buffers nothing: it reads what it missed itself.
  */
 export class Reader implements AsyncDisposable {
   readonly #reading: Reading;
   readonly #options: ReaderOptions;
-  #pages: Page[] = [];
-  #entriesWaiting = 0;
+  /** A position without a place: nothing up to it is shown, even if it is beyond the end. */
+  readonly #skip: number;
+  #text: LiveText;
+  #news: News[] = [];
+  #waiting = 0;
   #isCaughtUp = false;
-  /** The last position that it was given. */
-  #position = 0;
+  #hasBegun = false;
+  /** Seen, and not returned yet. */
+  #seen: Seen[] = [];
   #wake = Promise.withResolvers<void>();
   #failure: { readonly error: unknown } | undefined;
 
   constructor(reading: Reading, options: ReaderOptions) {
     this.#reading = reading;
     this.#options = options;
-    if (reading.position !== undefined) this.begin();
+    const { position = 0, last } = options.after;
+    this.#skip = last === undefined ? position : 0;
+    this.#text = new LiveText(options.after);
   }
 
-  /** Whether its pages, with what it was given, cover everything up to the position of the reading. */
+  /** Whether it gets what is read for all readers. */
   get isCaughtUp(): boolean {
     return this.#isCaughtUp;
   }
 
-  /** Call it when the end of the journal is first known. A position beyond the end is ignored. */
-  begin(): void {
-    const { position } = this.#reading;
-    this.#position = Math.min(this.#options.after, position!);
-    this.#isCaughtUp = this.#position >= position!;
+  /** Call it with a record that was read after the reader joined. */
+  begin(record: TaskRecord): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    if (this.#skip > 0) this.#text = new LiveText({ position: Math.min(this.#skip, record.position) });
+    else if (this.#text.isRestored(record)) this.#note(this.#text.restart());
     this.wake();
   }
 
-  receive(page: Page): void {
+  receive(news: News): void {
     if (!this.#isCaughtUp) return;
-    const waiting = this.#entriesWaiting + page.entries.length;
-    const isBehind = this.#pages.length > 0 && waiting > MAX_PAGE;
-    this.#isCaughtUp = !isBehind;
-    this.#pages = isBehind ? [] : [...this.#pages, page];
-    this.#entriesWaiting = isBehind ? 0 : waiting;
+    this.#waiting += 'entries' in news ? news.entries.length : 1;
+    this.#isCaughtUp = this.#news.length === 0 || this.#waiting <= MAX_PAGE;
+    if (this.#isCaughtUp) this.#news.push(news);
+    else this.#drop();
     this.wake();
   }
 
@@ -92,46 +103,68 @@ export class Reader implements AsyncDisposable {
     }
   }
 
-  /** Returns the next entries, or the task when there are no more. */
-  async next(token: CancellationToken): Promise<readonly JournalEntry[] | TaskRecord> {
+  /** Returns what it sees next, or the task when there is no more. */
+  async next(token: CancellationToken): Promise<Seen | TaskRecord> {
     for (;;) {
       token.throwIfCancelled();
       this.#wake = Promise.withResolvers();
-      const page = this.#nextPage() ?? (await this.#catchUp(token));
-      if (page !== undefined) {
-        const fresh = this.#take(page);
-        if (fresh.length > 0) return fresh;
+      const seen = this.#seen.shift();
+      if (seen !== undefined) return seen;
+      const news = this.#news.shift();
+      if (news !== undefined) {
+        this.#take(news);
         continue;
       }
       const failure = this.#failure ?? this.#reading.failure;
       if (failure !== undefined) throw failure.error;
       if (this.#isCaughtUp && this.#reading.end !== undefined) return this.#reading.end;
-      await waitUntilLevel(this.#wake.promise, token, 'drain');
+      if (this.#hasBegun && !this.#isCaughtUp) await this.#catchUp(token);
+      else await waitUntilLevel(this.#wake.promise, token, 'drain');
     }
   }
 
-  #nextPage(): Page | undefined {
-    const page = this.#pages.shift();
-    if (page !== undefined) this.#entriesWaiting -= page.entries.length;
-    return page;
+  #drop(): void {
+    this.#news = [];
+    this.#waiting = 0;
   }
 
-  /** Reads a page that it missed; `undefined` if it missed none. */
-  async #catchUp(token: CancellationToken): Promise<Page | undefined> {
+  #take(news: News): void {
+    this.#waiting -= 'entries' in news ? news.entries.length : 1;
+    if ('entries' in news) this.#note(this.#text.takeEntries(news.entries) ?? this.#text.restart());
+    else if ('record' in news) this.#note(this.#text.takeRecord(news.record));
+    else if ('frame' in news) this.#takeFrame(news.frame);
+    else {
+      this.#note(this.#text.restart());
+      this.#isCaughtUp = false;
+      this.#drop();
+    }
+  }
+
+  #takeFrame(frame: Frame): void {
+    const seen = this.#text.takeFrame(frame);
+    if (seen !== 'read') this.#note(seen);
+  }
+
+  #note(seen: readonly Seen[]): void {
+    for (const one of seen) if (one.type !== 'entry' || one.position > this.#skip || one.isDraft) this.#seen.push(one);
+  }
+
+  /** Reads a page that it missed. The last page brings it to where all readers are. */
+  async #catchUp(token: CancellationToken): Promise<void> {
     const reading = this.#reading;
-    const goal = reading.position;
-    if (this.#isCaughtUp || goal === undefined || reading.failure !== undefined) return undefined;
     const onStoreError = (error: unknown): void => this.#options.onStoreError?.(error);
-    const entries = await retryWhileUnavailable(() => reading.read(this.#position), { token, onStoreError });
-    const to = entries.at(-1)?.position ?? Math.max(goal, this.#position);
-    this.#isCaughtUp = to >= reading.position!;
-    return { entries, to };
-  }
-
-  #take({ entries, to }: Page): readonly JournalEntry[] {
-    const known = Math.max(this.#options.after, this.#position);
-    this.#position = Math.max(this.#position, to);
-    return entries.filter(({ position }) => position > known);
+    const after = this.#text.readAfter;
+    const goal = reading.place.position;
+    const entries = await retryWhileUnavailable(() => reading.read(after), { token, onStoreError });
+    const seen = this.#text.takeEntries(entries);
+    this.#note(seen ?? this.#text.restart());
+    const { place, record, frames } = reading;
+    // Removed entries leave gaps, also at the end.
+    const isWhole = entries.length < MAX_PAGE && place.position === goal;
+    if (seen === undefined || !(isWhole || this.#text.place.position >= place.position)) return;
+    this.#isCaughtUp = true;
+    this.#note(this.#text.takeRecord(record!));
+    for (const frame of frames) this.#takeFrame(frame);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,7 +2,10 @@ import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { type Around, alterStore } from '../../../../test/tasks/altered-store.ts';
 import { claimFor } from '../../../../test/tasks/claimed.ts';
+import { hashClaim } from '../claim-hash.ts';
 import { StoreBusyError } from '../errors.ts';
+import type { Frame } from '../hint.ts';
+import type { Hint } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import { type FollowEvent, type FollowOptions, followTask } from './follow.ts';
 
@@ -28,19 +31,27 @@ async function setUp(around: Around = (_name, call) => call()) {
     const events = Array.from({ length: count }, (_, index) => ({ type: 'mine', n: written + index + 1 }));
     await memory.append(by, { after: written, events });
     written += count;
+    tell();
+  };
+  /** As its worker does. */
+  const tell = (): void => {
+    const kept = { kept: written, position: written, from: written, to: written };
+    const frame = { epoch: by.epoch, claimHash: hashClaim(by.claim), ...kept, at: world.clock.now(), events: [] };
+    memory.show({ readers: () => ['memory'], next: () => ({ type: 'frame', ...ref, frame }) });
   };
   const finish = () => memory.finish(by, { status: 'success' });
   const follow = (options: FollowOptions = {}) => followTask(store, ref, { world, ...options });
   const counted = (name: string): number => asked.filter((one) => one === name).length;
-  return { world, memory, store, ref, write, finish, follow, asked, counted };
+  return { world, memory, store, ref, by, write, finish, follow, asked, counted };
 }
 
-const toNumber = (seen: FollowEvent | undefined): number | 'end' | undefined =>
-  seen?.type === 'entry' ? seen.position : seen?.type;
+type Shown = number | 'end' | 'taken-back' | undefined;
+
+const toNumber = (seen: FollowEvent | undefined): Shown => (seen?.type === 'entry' ? seen.position : seen?.type);
 
 /** Everything that is seen, as it comes. */
 function collect(following: AsyncIterable<FollowEvent>) {
-  const seen: (number | 'end' | undefined)[] = [];
+  const seen: Shown[] = [];
   const ended = (async () => {
     for await (const one of following) seen.push(toNumber(one));
     return seen;
@@ -54,13 +65,12 @@ test('readers of one task share one watch and one reading, and each sees everyth
   const { write, finish, follow, counted, world } = await setUp();
   const readers = upTo(100).map(() => collect(follow()));
   await flushMicrotasks();
-  const [gets, reads] = [counted('get'), counted('read')];
+  const reads = counted('read');
   for (let i = 0; i < 10; i++) {
     await write(3);
     await flushMicrotasks();
   }
   expect(counted('read') - reads).toBe(10);
-  expect(counted('get')).toBe(gets);
   await finish();
   for (const { ended } of readers) expect(await ended).toEqual([...upTo(30), 'end']);
   expect(counted('watch')).toBe(1);
@@ -106,8 +116,13 @@ test('a reader that does not read holds no other, keeps one page at most, and mi
   expect(await keen.ended).toHaveLength(3_001);
 });
 
-test('the journal is not read while no reader keeps up', async () => {
-  const { write, finish, follow, counted } = await setUp();
+test('pages of the journal are not read while no reader keeps up', async () => {
+  let entries = 0;
+  const { write, finish, follow } = await setUp(async (name, call) => {
+    const answer = await call();
+    if (name === 'read') entries += (answer as unknown[]).length;
+    return answer;
+  });
   const slow = follow();
   const first = slow.next();
   await flushMicrotasks();
@@ -118,9 +133,10 @@ test('the journal is not read while no reader keeps up', async () => {
     }
   };
   await writeSome();
-  const reads = counted('read');
+  const before = entries;
   await writeSome();
-  expect(counted('read')).toBe(reads);
+  // Only the last one, to know where its worker is.
+  expect(entries - before).toBe(5);
   expect(toNumber((await first).value)).toBe(1);
   await finish();
   expect(await collect(slow).ended).toEqual([...upTo(5_000, 2), 'end']);
@@ -306,23 +322,63 @@ test('a reader for another tenant shares nothing, and gets that the task does no
   expect(own.seen).toEqual([1]);
 });
 
-test('a worker is asked to write more often as long as its task is followed, and no longer', async () => {
-  const { memory, ref, world, follow, write } = await setUp();
-  const isWatched = async (): Promise<boolean> => {
-    const { watchedUntil = 0 } = (await memory.get(ref))!;
-    return world.clock.now() < watchedUntil;
-  };
-  expect(await isWatched()).toBe(false);
+test('a worker knows that its task is followed, as long as it is', async () => {
+  const { memory, ref, by, follow } = await setUp();
+  const hints: Hint[] = [];
+  await memory.watch({ worker: 'w' }, (hint) => hints.push(hint));
+  const findReaders = async () => (await memory.append(by, { after: 0, events: [] })).readers;
+  expect(await findReaders()).toEqual([]);
   const controller = new AbortController();
   const { ended } = collect(follow({ signal: controller.signal }));
   await flushMicrotasks();
-  for (let second = 0; second < 120; second++) {
-    await world.clock.advance(1_000);
-    expect(await isWatched(), `after ${second + 1} s`).toBe(true);
-    if (second === 60) await write();
-  }
+  const reader = 'memory';
+  expect(hints).toEqual([{ type: 'watched', ...ref, worker: 'w', reader }]);
+  expect(await findReaders()).toEqual([reader]);
   controller.abort();
   await ended;
-  await world.clock.advance(30_000);
-  expect(await isWatched()).toBe(false);
+  expect(await findReaders()).toEqual([]);
+});
+
+test('what is written while the watch opens is seen without a poll', async () => {
+  const opened = Promise.withResolvers<() => Promise<void>>();
+  const { write, follow } = await setUp(async (name, call) => {
+    if (name === 'watch') await (await opened.promise)();
+    // Its hint finds nobody.
+    if (name === 'watch') await flushMicrotasks();
+    return call();
+  });
+  const { seen } = collect(follow());
+  await flushMicrotasks();
+  opened.resolve(write);
+  for (let i = 0; i < 3; i++) await flushMicrotasks();
+  expect(seen).toEqual([1]);
+});
+
+/** Words that the worker shows. */
+const toFrame = (claim: { epoch: number; claim: string }, said: string): Frame => {
+  const { epoch } = claim;
+  const events = [{ event: { type: 'text', text: said }, said: said.length }];
+  const words = { kept: 0, position: 0, from: 0, to: said.length, at: 0, events };
+  return { epoch, claimHash: hashClaim(claim.claim), ...words };
+};
+
+test('words that come while a reader reads wait for its answer', async () => {
+  let waits: Promise<void> | undefined;
+  const { memory, ref, by, follow } = await setUp(async (name, call) => {
+    if (name === 'get') await waits;
+    return call();
+  });
+  const { seen } = collect(follow());
+  await flushMicrotasks();
+  const reading = Promise.withResolvers<void>();
+  waits = reading.promise;
+  await memory.send(ref, { type: 'cancel-call', callId: 'c' });
+  const late = collect(follow());
+  await flushMicrotasks();
+  memory.show({ readers: () => ['memory'], next: () => ({ type: 'frame', ...ref, frame: toFrame(by, 'hello') }) });
+  await flushMicrotasks();
+  expect(seen).toEqual([]);
+  reading.resolve();
+  await flushMicrotasks();
+  expect([seen, late.seen]).toEqual([[0], [0]]);
 });

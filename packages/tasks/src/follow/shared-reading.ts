@@ -1,21 +1,21 @@
 import { CancellationToken } from '@whoa/core';
 import { type Clock, type World, waitUntilLevel } from '@whoa/core/embed';
 import { TaskNotFoundError } from '../errors.ts';
+import type { Frame } from '../hint.ts';
 import { isFinalStatus } from '../status.ts';
 import type { ClientStore, Hint } from '../store.ts';
 import type { JournalEntry, TaskRecord, TaskRef } from '../task.ts';
-import { MAX_PAGE, type Page, Reader, type ReaderOptions, type Reading } from './reader.ts';
+import { LiveText, type Place } from './live-text.ts';
+import { MAX_PAGE, type News, Reader, type ReaderOptions, type Reading } from './reader.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 
-/** While a task is followed, its worker writes more often, until this long after the last look. */
-const WATCH_MS = 30_000;
-/** The watch is renewed after this. With the longest pause between looks it stays well below `WATCH_MS / 2`. */
-const REGISTER_MS = 4_000;
 /** Without a hint, the store is asked after this long. The pause doubles each time nothing was new. */
 const POLL_INTERVAL_MS = 1_000;
 const MAX_POLL_INTERVAL_MS = 10_000;
 /** Pauses vary by up to this share, so that followers that started together do not ask together. */
 const JITTER = 0.2;
+/** How many frames wait for a read, and are kept for readers that join. */
+const MAX_FRAMES = 64;
 
 const readings = new WeakMap<ClientStore, WeakMap<Clock, Map<string, SharedReading>>>();
 
@@ -45,8 +45,8 @@ interface ReadingOptions {
 }
 
 /**
- * Looks at one task for all its readers: one watch, one timer, and each new entry is read once. It exists from its
- * first reader to its last, or to the end of the task. Readers that fall behind read what they missed themselves.
+ * Looks at one task for all its readers: one watch, one timer, and everything new is read once. It exists from its first
+ * reader to its last, or to the end of the task. Readers that fall behind read what they missed themselves.
  */
 class SharedReading implements Reading {
   readonly #options: ReadingOptions;
@@ -55,12 +55,19 @@ class SharedReading implements Reading {
   #running: Promise<void> | undefined;
   #watching: AsyncDisposable | undefined;
   #wake = Promise.withResolvers<void>();
-  /** What the next look has to read: new entries, or the whole task. */
-  #due: 'nothing' | 'journal' | 'task' = 'task';
+  #isDue = true;
+  /** The look that follows was not asked for by a hint or a frame. */
+  #isPoll = false;
   #pollIntervalMs = POLL_INTERVAL_MS;
-  #hasStarted = false;
-  #registeredAt = -Infinity;
-  #position: number | undefined;
+  /** Decides what to read. It sees everything that its readers are given. */
+  #text: LiveText = new LiveText();
+  #record: TaskRecord | undefined;
+  #frames: Frame[] = [];
+  /** What arrived while a read was due or in progress. */
+  #waiting: Frame[] = [];
+  /** Frames that have brought a read. They bring no other. */
+  readonly #asked = new WeakSet<Frame>();
+  #isLooking = false;
   #end: TaskRecord | undefined;
   #failure: { readonly error: unknown } | undefined;
 
@@ -69,8 +76,16 @@ class SharedReading implements Reading {
     this.#token = new CancellationToken({ name: `follow ${options.task.id}`, clock: options.world.clock });
   }
 
-  get position(): number | undefined {
-    return this.#position;
+  get place(): Place {
+    return this.#text.place;
+  }
+
+  get record(): TaskRecord | undefined {
+    return this.#record;
+  }
+
+  get frames(): readonly Frame[] {
+    return this.#frames;
   }
 
   get end(): TaskRecord | undefined {
@@ -86,7 +101,7 @@ class SharedReading implements Reading {
     const reader = new Reader(this, options);
     this.#readers.add(reader);
     this.#running ??= this.#run();
-    this.#scheduleLook('task');
+    this.#scheduleLook();
     return reader;
   }
 
@@ -97,14 +112,8 @@ class SharedReading implements Reading {
     await this.#running;
   }
 
-  /** Renews the watch on the journal now and then, while the task has a worker. */
-  async read(after: number): Promise<readonly JournalEntry[]> {
-    const { store, task, world } = this.#options;
-    const now = world.clock.now();
-    const isRegistered = !this.#hasStarted || this.#end !== undefined || now < this.#registeredAt + REGISTER_MS;
-    const entries = await store.read(task, { after, limit: MAX_PAGE, ...(!isRegistered && { watchTtlMs: WATCH_MS }) });
-    if (!isRegistered) this.#registeredAt = now;
-    return entries;
+  read(after: number): Promise<readonly JournalEntry[]> {
+    return this.#options.store.read(this.#options.task, { after, limit: MAX_PAGE });
   }
 
   async #run(): Promise<void> {
@@ -112,7 +121,8 @@ class SharedReading implements Reading {
       await this.#ask(() => this.#watch());
       while (this.#end === undefined) {
         await this.#look();
-        if (this.#end === undefined && this.#due === 'nothing') await this.#pause();
+        this.#takeWaiting();
+        if (this.#end === undefined && !this.#isDue) await this.#pause();
       }
     } catch (error) {
       // The last reader has left and already knows the reason.
@@ -126,7 +136,7 @@ class SharedReading implements Reading {
 
   async #watch(): Promise<void> {
     const { store, task } = this.#options;
-    const watching = await store.watch(task, (hint) => this.#handleHint(hint));
+    const watching = await store.watch({ ...task, words: true }, (hint) => this.#handleHint(hint));
     // All readers may have left in the meantime.
     if (this.#token.isCancelled) await watching[Symbol.asyncDispose]();
     else this.#watching = watching;
@@ -141,64 +151,94 @@ class SharedReading implements Reading {
     }
   }
 
-  /** Ignores commands: they are for the worker. */
-  #handleHint({ type }: Hint): void {
-    if (type !== 'command') this.#scheduleLook(type === 'journal' ? 'journal' : 'task');
+  /** Ignores commands: they are for the worker. What was appended, its worker tells with a frame. */
+  #handleHint(hint: Hint): void {
+    if (hint.type === 'frame') this.#handleFrame(hint.frame);
+    else if (hint.type !== 'command' && hint.type !== 'journal') this.#scheduleLook();
   }
 
-  #scheduleLook(due: 'journal' | 'task'): void {
-    if (this.#due !== 'task') this.#due = due;
-    this.#pollIntervalMs = POLL_INTERVAL_MS;
+  #handleFrame(frame: Frame): void {
+    if (this.#isLooking || this.#isDue) {
+      if (this.#waiting.push(frame) > MAX_FRAMES) this.#waiting.shift();
+      return;
+    }
+    const { said, position } = this.#text.place;
+    const seen = this.#text.takeFrame(frame);
+    if (seen === 'read') {
+      if (this.#asked.has(frame)) return;
+      this.#asked.add(frame);
+      this.#waiting.push(frame);
+      this.#scheduleLook();
+      return;
+    }
+    const { place } = this.#text;
+    if (place.said === said && place.position === position) return;
+    this.#frames = [...this.#frames.filter(({ to }) => to > frame.kept), frame].slice(-MAX_FRAMES);
+    this.#publish({ frame });
+  }
+
+  /** If one of them needs another read, the others wait for that. */
+  #takeWaiting(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const frame of waiting) this.#handleFrame(frame);
+  }
+
+  #scheduleLook(): void {
+    this.#isDue = true;
+    this.#isPoll = false;
     this.#wake.resolve();
   }
 
-  /** Reads what is due. Anything that happens after the request makes something due again. */
+  /** Reads the record, then what is new in the journal. Anything that happens after the request makes a look due again. */
   async #look(): Promise<void> {
-    const isWhole = this.#due === 'task' || !this.#hasCaughtUpReader;
-    this.#due = 'nothing';
-    if (!isWhole) return this.#readOn(undefined);
     const { store, task: ref } = this.#options;
-    const task = await this.#ask(() => store.get(ref));
-    if (task === undefined) throw new TaskNotFoundError(ref.id);
-    this.#hasStarted = task.status !== 'init';
-    if (this.#position === undefined) this.#begin(task.position);
-    await this.#readOn(task.position);
-    if (isFinalStatus(task.status)) this.#end = task;
-  }
-
-  #begin(position: number): void {
-    this.#position = position;
-    for (const reader of this.#readers) reader.begin();
-  }
-
-  /** Reads new entries up to a position, or at least one page. Reads nothing if all readers still have pages. */
-  async #readOn(to: number | undefined): Promise<void> {
-    const isNoteDue = this.#hasStarted && this.#options.world.clock.now() >= this.#registeredAt + REGISTER_MS;
-    for (let isFirst = true; ; isFirst = false) {
-      const from = this.#position!;
-      if (to !== undefined && from >= to && !(isFirst && isNoteDue)) return;
-      if (!this.#hasCaughtUpReader) {
-        if (to === undefined) this.#scheduleLook('task');
-        else this.#publish({ entries: [], to });
-        return;
-      }
-      const entries = await this.#ask(() => this.read(from));
-      // Removed entries leave gaps, also at the end.
-      const end = entries.at(-1)?.position ?? to ?? from;
-      if (end > from) this.#publish({ entries, to: end });
-      if (entries.length === 0 || (to === undefined && entries.length < MAX_PAGE)) return;
+    const joined = [...this.#readers];
+    this.#isDue = false;
+    this.#isLooking = true;
+    const record = await this.#ask(() => store.get(ref));
+    if (record === undefined) throw new TaskNotFoundError(ref.id);
+    // Its readers read for themselves what was before.
+    const hasListener = [...this.#readers].some(({ isCaughtUp }) => isCaughtUp);
+    if (!hasListener) this.#text = new LiveText({ position: record.position });
+    else if (this.#text.isRestored(record)) this.#restart();
+    const before = this.#text.place;
+    this.#record = record;
+    const isSame = before.epoch === record.epoch && before.position === record.position;
+    if (!isSame || isFinalStatus(record.status)) await this.#readEntries(record);
+    const { place } = this.#text;
+    this.#text.takeRecord(record);
+    if (place.epoch !== this.#text.place.epoch) this.#frames = [];
+    this.#publish({ record });
+    if (this.#isPoll && this.#text.place.position > before.position) this.#pollIntervalMs = POLL_INTERVAL_MS;
+    this.#isLooking = false;
+    if (isFinalStatus(record.status)) this.#end = record;
+    // An end does not change: those that joined meanwhile can use it, too.
+    for (const reader of this.#end === undefined ? joined : this.#readers) {
+      reader.begin(record);
+      reader.wake();
     }
   }
 
-  #publish(page: Page): void {
-    this.#position = Math.max(this.#position!, page.to);
-    this.#pollIntervalMs = POLL_INTERVAL_MS;
-    for (const reader of this.#readers) reader.receive(page);
+  async #readEntries({ position }: TaskRecord): Promise<void> {
+    for (let isFirst = true; isFirst || this.place.position < position; isFirst = false) {
+      const after = this.#text.readAfter;
+      const entries = await this.#ask(() => this.read(after));
+      if (this.#text.takeEntries(entries) === undefined) this.#restart();
+      else if (entries.length > 0) this.#publish({ entries });
+      // Removed entries leave gaps, also at the end.
+      if (entries.length < MAX_PAGE && this.#text.readAfter >= after) return;
+    }
   }
 
-  get #hasCaughtUpReader(): boolean {
-    for (const reader of this.#readers) if (reader.isCaughtUp) return true;
-    return false;
+  #restart(): void {
+    this.#text.restart();
+    this.#frames = [];
+    this.#publish({ isRestored: true });
+  }
+
+  #publish(news: News): void {
+    for (const reader of this.#readers) reader.receive(news);
   }
 
   /** Waits for a hint, or long enough that one may have been lost. */
@@ -206,9 +246,9 @@ class SharedReading implements Reading {
     const { world } = this.#options;
     this.#wake = Promise.withResolvers();
     const timer = world.clock.setTimer(this.#pollIntervalMs * (1 - JITTER * world.random()), () => {
-      this.#due = 'task';
       this.#pollIntervalMs = Math.min(2 * this.#pollIntervalMs, MAX_POLL_INTERVAL_MS);
-      this.#wake.resolve();
+      this.#scheduleLook();
+      this.#isPoll = true;
     });
     try {
       await waitUntilLevel(this.#wake.promise, this.#token, 'drain');

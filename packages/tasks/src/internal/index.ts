@@ -2,7 +2,6 @@
 
 // Stores by kind. Others use `createTaskStore`.
 export { createSqliteStore } from '../stores/sqlite.ts';
-export { createRedisStore } from '../stores/redis.ts';
 export { createPostgresStore } from '../stores/postgres.ts';
 
 // What operators see.
@@ -11,9 +10,11 @@ export type { TenantPage, WorkerPage, QueuePage, QuestionPage } from '../overvie
 // The rest.
 export { createSqliteSessions } from '../stores/sqlite-sessions.ts';
 export { getDefaultPath as getDefaultSqlitePath } from '../stores/sqlite/database-file.ts';
-export { readStoreConfig } from '../stores/factory.ts';
+export { RUNNER_RULES } from '../run/runner-rules.ts';
+export { readStoreConfig } from '../stores/store-config.ts';
 export { mapInBatches } from '../operate/map-in-batches.ts';
 export { cancelBackground } from '../run/background.ts';
 export { type PendingQuestion, PendingQuestions } from '../follow/pending-questions.ts';
+export { readJournal } from '../run/journal/read-journal.ts';
 export { findQuestionTask } from '../question.ts';
 export type { AskingTask } from '../run/questions/approvals.ts';

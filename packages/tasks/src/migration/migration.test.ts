@@ -16,11 +16,11 @@ function temporaryFile(): Disposable & { readonly file: string } {
 test('a plan creates nothing, preparing creates the store, and all can be repeated', async () => {
   using folder = temporaryFile();
   const store = folder.file;
-  const nothing = { store, missing: [], oldest: 1, newest: 1 };
+  const nothing = { store, missing: [], oldest: 2, newest: 2 };
   expect(await migrateStore(`sqlite:${store}`, 'plan')).toEqual(nothing);
   expect(existsSync(store)).toBe(false);
   for (const mode of [undefined, 'prepare', 'plan', 'finish', 'finish'] as const) {
-    expect(await migrateStore({ backend: 'sqlite', file: store }, mode)).toEqual({ ...nothing, format: 1 });
+    expect(await migrateStore({ backend: 'sqlite', file: store }, mode)).toEqual({ ...nothing, format: 2 });
   }
 });
 
@@ -35,7 +35,7 @@ test('an empty file is not a store yet, and a plan leaves it empty', async () =>
 
 test('an invalid configuration, and a store in memory, are rejected', async () => {
   await expect(migrateStore('memory:')).rejects.toThrow(/no data to migrate/);
-  await expect(migrateStore('mysql://host')).rejects.toThrow(/^store: expected an address/);
+  await expect(migrateStore('mysql://host')).rejects.toThrow(/^store: expected .memory./);
   await expect(migrateStore({ backend: 'sqlite', path: 'tasks.db' } as never)).rejects.toThrow(/path/);
   await expect(migrateStore({ backend: 'postgres', schema: 'A b' })).rejects.toThrow(/^schema:/);
 });
@@ -44,8 +44,8 @@ test('a store that is too new or too old for this version is rejected, and the e
   using folder = temporaryFile();
   await createSqliteStore(folder)[Symbol.asyncDispose]();
   for (const [format, advice] of [
-    [2, /has format 2, and this version of Whoa uses format 1; update Whoa$/],
-    [0, /has format 0, .* first run 'whoa migrate --finish' with a version of Whoa that can use format 0$/],
+    [3, /has format 3, and this version of Whoa uses format 2; update Whoa$/],
+    [1, /has format 1, .* cannot be migrated: let the version .* finish its tasks, and use a new database or file$/],
   ] as const) {
     const raw = new DatabaseSync(folder.file);
     raw.exec(`PRAGMA user_version = ${format}`);

@@ -1,8 +1,8 @@
+import { SettingsError } from '@whoa/core';
 import { FORMAT, OLDEST_FORMAT } from '../rules/format.ts';
-import { readStoreConfig, type TaskStoreConfig } from '../stores/factory.ts';
 import { migratePostgres } from '../stores/postgres/migrate.ts';
-import { migrateRedis } from '../stores/redis/migrate.ts';
 import { migrateSqlite } from '../stores/sqlite/migrate.ts';
+import { readStoreConfig, type TaskStoreConfig } from '../stores/store-config.ts';
 import type { MigratedStore, MigrationMode } from './addition.ts';
 
 /** What a store has, and what this version of Whoa can use. */
@@ -19,7 +19,7 @@ export interface MigrationPlan extends MigratedStore {
  * also writes the newest format; after that, older versions are rejected. Each can be repeated.
  *
  * @returns What is still missing, and the format.
- * @throws TypeError or {@link SettingsError} when the configuration is invalid or names a store in memory;
+ * @throws {@link SettingsError} when the configuration is invalid or names a store in memory;
  * {@link StoreSetupError} when the store cannot be used; {@link StoreBusyError} when it must be tried again later.
  *
  * @example
@@ -41,11 +41,9 @@ export async function migrateStore(
 function migrate(config: TaskStoreConfig, mode: MigrationMode): Promise<MigratedStore> {
   switch (config.backend) {
     case 'memory':
-      throw new TypeError('store: a memory store ends with its process and has no data to migrate');
+      throw new SettingsError('store', 'a memory store ends with its process and has no data to migrate');
     case 'sqlite':
       return migrateSqlite(config, mode);
-    case 'redis':
-      return migrateRedis(config, mode);
     case 'postgres':
       return migratePostgres(config, mode);
   }

@@ -15,11 +15,11 @@ export interface CancelTasksRequest extends CancelOptions {
   readonly status?: (typeof LIVE)[number] | undefined;
   readonly agent?: string | undefined;
   readonly conversation?: string | undefined;
-  readonly reason?: CancelReasonInit;
+  readonly reason?: CancelReasonInit | undefined;
   /** Only reports which tasks would be cancelled. */
-  readonly dryRun?: boolean;
+  readonly dryRun?: boolean | undefined;
   /** How many tasks one call looks at. Defaults to 100. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** `next` of the previous call. */
   readonly cursor?: string | undefined;
 }
@@ -67,7 +67,7 @@ export async function cancelTasks(store: ClientStore, request: CancelTasksReques
   const options = { ...(mode !== undefined && { mode }), ...(undo !== undefined && { undo }) };
   const tasks = await mapInBatches(found, async ({ id, status }): Promise<CancelledTask> => {
     const result = dryRun ? 'would-cancel' : (await store.cancel({ tenant, id }, reason, options)).result;
-    return { id, status, result: result };
+    return { id, status, result };
   });
   return page.next === undefined ? { tasks } : { tasks, next: page.next };
 }

@@ -10,12 +10,12 @@ export type EraseTarget = { readonly tenant: string } | ConversationRef;
 
 export interface EraseOptions {
   /** How long to wait for running tasks to end. Defaults to 60 s. */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Stops in the middle. What was removed stays removed; the receipt says how much. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Who asked, for the tasks that are cancelled. */
-  readonly by?: string;
-  readonly world?: World;
+  readonly by?: string | undefined;
+  readonly world?: World | undefined;
 }
 
 /** What was removed. Keep it as evidence: the store has no trace of what it lists. */

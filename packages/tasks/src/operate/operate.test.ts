@@ -112,7 +112,7 @@ test('a fleet is summarised by agent, and an agent without workers is named', as
   await create(store, { agent: 'writer' });
   await create(store, { agent: 'paused' });
   await store.pause({ agent: 'paused' }, true);
-  const asked = { domain: 0, session: 's', claim: 'c', takeNumber: 1, worker: 'w', leaseMs: 1_000, limit: 1 };
+  const asked = { session: 's', claim: 'c', takeNumber: 1, worker: 'w', leaseMs: 1_000, limit: 1 };
   await store.take({ ...asked, agents: ['idle'] });
   const { agents, paused, unsettled, hasMore } = await readFleetLoad(store);
   const base = { ready: 0, running: 0, oldestWaitMs: 0, waiting: 0, isPaused: false, isUnserved: false };
@@ -122,7 +122,7 @@ test('a fleet is summarised by agent, and an agent without workers is named', as
     { ...base, agent: 'paused', ready: 1, isPaused: true },
     { ...base, agent: 'writer', ready: 1, running: 1 },
   ]);
-  expect({ paused, unsettled, hasMore: hasMore }).toEqual({
+  expect({ paused, unsettled, hasMore }).toEqual({
     paused: [{ agent: 'paused' }],
     unsettled: 0,
     hasMore: false,
@@ -139,7 +139,7 @@ test('a fleet with many queues is read in small pages', async () => {
     return page;
   };
   const { agents, hasMore } = await readFleetLoad({ queues, workers: () => store.workers() });
-  expect({ pages, ready: agents[0]!.ready, hasMore: hasMore }).toEqual({
+  expect({ pages, ready: agents[0]!.ready, hasMore }).toEqual({
     pages: [50, 50, 50, 50, 50],
     ready: 250,
     hasMore: false,

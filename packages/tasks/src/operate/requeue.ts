@@ -53,7 +53,11 @@ function joinInputs(inputs: readonly Json[]): Json | undefined {
  */
 export async function listPoisonTasks(
   store: ClientStore,
-  { tenant, limit, cursor }: { readonly tenant: string; readonly limit?: number; readonly cursor?: string },
+  {
+    tenant,
+    limit,
+    cursor,
+  }: { readonly tenant: string; readonly limit?: number | undefined; readonly cursor?: string | undefined },
 ): Promise<ListPage> {
   const page = await store.list({
     tenant,

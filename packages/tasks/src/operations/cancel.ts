@@ -4,7 +4,7 @@ import { GRACEFUL, LIMITS, OVERDUE } from '../rules/rules.ts';
 import { isFinalStatus } from '../status.ts';
 import type { SendReceipt, StoreCancelReceipt } from '../store.ts';
 import type { StopRequest } from '../stores/driver.ts';
-import { type ConversationRef, isWatched, type TaskCommand, type TaskRef } from '../task.ts';
+import type { ConversationRef, TaskCommand, TaskRef } from '../task.ts';
 import { closeOpen } from './questions.ts';
 import { endUnstarted, hasStarted, leaveConversation } from './queue.ts';
 import { sendOrder } from './stage.ts';
@@ -101,16 +101,4 @@ export function applySend(
   sendOrder({ ...present, commands, commandsSent: number }, 'command', context);
   tables.saveCommandNonce(task.id, { nonce, number });
   return { result: 'accepted', number };
-}
-
-/** Records that a client is reading the journal. Writes only when the last record would soon expire. */
-export function markWatched(ref: TaskRef, watchTtlMs: number, context: OperationContext): void {
-  const { tables, now } = context;
-  const task = tables.task(ref.id);
-  if (task === undefined || task.tenant !== ref.tenant || isFinalStatus(task.status)) return;
-  if ((task.watchedUntil ?? 0) >= now + watchTtlMs / 2) return;
-  const watched = { ...task, watchedUntil: now + watchTtlMs };
-  // A reader does not wake a task that waits for an answer.
-  if (isWatched(task, now) || task.stage === 'parked') tables.saveTask(watched);
-  else sendOrder(watched, 'command', context);
 }

@@ -1,5 +1,5 @@
 import { LIMITS } from '../rules/rules.ts';
-import { newDomain, type OperationContext } from './tables.ts';
+import { newStoreState, type OperationContext } from './tables.ts';
 
 /**
  * Records a worker's contact. During an outage, a failover or a clock step no worker could beat, so afterwards all
@@ -13,7 +13,7 @@ export function recordContact(
   { maySweep }: { readonly maySweep: boolean },
 ): boolean {
   const { tables, now, rules } = context;
-  const before = tables.domain() ?? newDomain(now);
+  const before = tables.storeState() ?? newStoreState(now);
   let state = before;
   if (before.lastContactAt > now) {
     // The clock was set back: shorten leases that would now last too long.
@@ -28,13 +28,13 @@ export function recordContact(
     state = { ...state, graceUntil: now + leaseMs, isGraceGranted: true };
   }
   const isDue = now - state.lastContactAt >= leaseMs * LIMITS.contactShare;
-  if (isDue || tables.domain() === undefined) state = { ...state, lastContactAt: now };
+  if (isDue || tables.storeState() === undefined) state = { ...state, lastContactAt: now };
   const hasExpired = first !== undefined && first.expiresAt! <= now && now >= state.graceUntil;
   const hasOld = isDue && (tables.firstEnded() ?? Infinity) + rules.retentionMs <= now;
   const hasOverdue = isDue && (tables.firstOverdue(now) ?? tables.firstExpired(now)) !== undefined;
   const expired =
     maySweep && (hasExpired || hasOld || hasOverdue) && now - state.sweepRequestedAt >= LIMITS.sweepRequestIntervalMs;
   if (expired) state = { ...state, sweepRequestedAt: now };
-  if (state !== before || tables.domain() === undefined) tables.saveDomain(state);
+  if (state !== before || tables.storeState() === undefined) tables.saveStoreState(state);
   return expired;
 }

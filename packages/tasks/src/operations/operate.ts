@@ -3,7 +3,7 @@ import type { RemoveReceipt } from '../store.ts';
 import type { Shared, ShareRequest } from '../stores/driver.ts';
 import type { ConversationRef, TaskRef } from '../task.ts';
 import { resume } from './stage.ts';
-import { newDomain, type OperationContext } from './tables.ts';
+import { newStoreState, type OperationContext } from './tables.ts';
 
 /** Stops or resumes the delivery of an agent's or a tenant's tasks. */
 export function applyPause(target: PauseTarget, isPaused: boolean, context: OperationContext): void {
@@ -13,11 +13,11 @@ export function applyPause(target: PauseTarget, isPaused: boolean, context: Oper
 
 /** Keeps what a client found out, or tells one client that it is due. */
 export function applyShare({ maxAgeMs, found }: ShareRequest, { tables, now }: OperationContext): Shared {
-  const state = tables.domain() ?? newDomain(now);
+  const state = tables.storeState() ?? newStoreState(now);
   const { sharedAt = -Infinity, shared = null } = state;
   const isDue = found === undefined && (now - sharedAt >= maxAgeMs || sharedAt > now);
-  if (isDue) tables.saveDomain({ ...state, sharedAt: now });
-  if (found !== undefined) tables.saveDomain({ ...state, shared: found });
+  if (isDue) tables.saveStoreState({ ...state, sharedAt: now });
+  if (found !== undefined) tables.saveStoreState({ ...state, shared: found });
   return { isDue, found: shared };
 }
 

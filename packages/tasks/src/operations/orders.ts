@@ -1,6 +1,5 @@
 import type { Orders, TaskLoad } from '../delivery.ts';
 import { toContext } from '../rules/new-task.ts';
-import { isWatched } from '../task.ts';
 import { questionsFor } from './questions.ts';
 import type { OperationContext, StoredTask } from './tables.ts';
 
@@ -18,5 +17,5 @@ export function ordersFor(task: StoredTask, { tables, now }: Pick<OperationConte
   const { stop, commands, orderNumber } = task;
   const questions = questionsFor(task, tables);
   const asked = questions.length > 0 && { questions };
-  return { now, orderNumber, ...(stop !== undefined && { stop }), commands, isWatched: isWatched(task, now), ...asked };
+  return { now, orderNumber, ...(stop !== undefined && { stop }), commands, readers: tables.readers(task), ...asked };
 }

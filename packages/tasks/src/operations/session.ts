@@ -17,8 +17,8 @@ export function applyBeat(
   const session = tables.session(id);
   if (session === undefined || session.isOver) return { result: 'session-ended' };
   const expired = recordContact(session.leaseMs, context, { maySweep: true });
-  const state = tables.domain()!;
-  if (state.isGraceGranted) tables.saveDomain({ ...state, isGraceGranted: false });
+  const state = tables.storeState()!;
+  if (state.isGraceGranted) tables.saveStoreState({ ...state, isGraceGranted: false });
   const held = tables.countHeldBy(id);
   if (held > 0) tables.saveSession({ ...session, expiresAt: now + session.leaseMs, lastHeldAt: now });
   for (const one of confirmed) confirm(one, id, context);
@@ -53,7 +53,7 @@ export function applySweep(limit: number, context: OperationContext): SweepResul
   if (first !== undefined) recordContact(first.leaseMs, context, { maySweep: true });
   // The clock may have been set back, and the sessions adjusted.
   first = tables.firstSession();
-  const { graceUntil } = tables.domain() ?? { graceUntil: 0 };
+  const { graceUntil } = tables.storeState() ?? { graceUntil: 0 };
   if (first !== undefined && now < graceUntil) return { reclaimed: 0, hasMore: false, nextExpiryAt: graceUntil, now };
   let reclaimed = 0;
   while (first !== undefined && first.expiresAt! <= now && reclaimed < limit) {

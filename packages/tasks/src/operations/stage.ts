@@ -55,7 +55,7 @@ function wakeWorker(
 ): void {
   const agent = toAgent(readyQueue);
   const worker = tables.takeWaiter(agent, now - LIMITS.idleWorkerTtlMs);
-  if (worker !== undefined) tables.notify({ type: 'ready', worker, domain: 0, agent });
+  if (worker !== undefined) tables.notify({ type: 'ready', worker, agent });
 }
 
 /** Changes the orders of a task. They are sent to its worker until it confirms. A parked task needs a worker then. */

@@ -1,4 +1,5 @@
 import type { Json } from '@whoa/core';
+import { hashClaim } from '../claim-hash.ts';
 import type { PauseTarget, Queue, WaiterSnapshot } from '../overview.ts';
 import type { Question } from '../question.ts';
 import { parseActivity } from '../rules/activity.ts';
@@ -8,7 +9,7 @@ import { toReadyQueueName } from '../rules/suspects.ts';
 import type { TaskStatus } from '../status.ts';
 import type { Hint } from '../store.ts';
 import type { ListRequest, QuestionsRequest, StoreRules } from '../stores/driver.ts';
-import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskSummary } from '../task.ts';
+import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskRef, TaskSummary } from '../task.ts';
 
 /** A task as a local store keeps it: its head, and fields that only the store and its worker may know. */
 export interface StoredTask extends TaskSummary {
@@ -71,8 +72,8 @@ export interface Session {
   readonly lastHeldAt: number;
 }
 
-/** What a domain remembers about time. */
-export interface DomainState {
+/** What a store remembers about time. */
+export interface StoreState {
   /** The last contact of a worker, within an eighth of a lease. */
   readonly lastContactAt: number;
   /** Nothing is freed before this time. */
@@ -85,7 +86,7 @@ export interface DomainState {
   readonly sharedAt?: number;
 }
 
-export const newDomain = (lastContactAt: number): DomainState => ({
+export const newStoreState = (lastContactAt: number): StoreState => ({
   lastContactAt,
   graceUntil: 0,
   isGraceGranted: false,
@@ -116,9 +117,9 @@ export interface StageTables {
   /** Returns the names of a tenant's ready queues with ready tasks, without `SETTLE`. */
   readyQueueNames(tenant: string): readonly string[];
   countHeld(of: { readonly tenant: string } | { readonly agent: string }, limit: number): number;
-  /** Returns tasks in `later` whose time has come. */
+  /** Returns tasks in `delayed` whose time has come. */
   due(now: number, limit: number): readonly StoredTask[];
-  nextLater(): number | undefined;
+  nextDelayedAt(): number | undefined;
   /** Returns the waiting task whose deadline passed first. */
   firstOverdue(now: number): StoredTask | undefined;
   /** Returns the task about which something expired first: see `toExpiry`. */
@@ -134,7 +135,7 @@ export interface StageTables {
   takeWaiter(agent: string, since: number): string | undefined;
 }
 
-/** Sessions, and what the domain remembers. */
+/** Sessions, and what the store remembers about time. */
 export interface SessionTables {
   session(id: string): Session | undefined;
   saveSession(session: Session): void;
@@ -142,8 +143,8 @@ export interface SessionTables {
   firstSession(): Session | undefined;
   /** Returns sessions that expire after a given time. They exist only if the clock was set back. */
   sessionsAfter(at: number): readonly Session[];
-  domain(): DomainState | undefined;
-  saveDomain(state: DomainState): void;
+  storeState(): StoreState | undefined;
+  saveStoreState(state: StoreState): void;
 }
 
 /**
@@ -194,6 +195,8 @@ export interface Tables extends StageTables, SessionTables {
 
   /** Notifies watchers once the transaction has been committed. */
   notify(hint: Hint): void;
+  /** Lists the inboxes of processes in which clients read a task. */
+  readers(task: TaskRef): readonly string[];
 }
 
 /** Read queries of a local store. */
@@ -262,7 +265,7 @@ export function toSummary(task: StoredTask): TaskSummary {
   const {
     inputOwner: _inputOwner,
     session: _session,
-    claim: _claim,
+    claim,
     released: _released,
     hasPendingOrders: _hasPendingOrders,
     ...rest
@@ -271,6 +274,7 @@ export function toSummary(task: StoredTask): TaskSummary {
   const { storedActivity, context: _context, questionCounts, ...head } = open;
   return {
     ...head,
+    ...(claim !== undefined && { claimHash: hashClaim(claim) }),
     ...(storedActivity !== undefined && { activity: parseActivity(storedActivity, head) }),
     ...(questionCounts !== undefined && { hasAsked: true }),
     ...(questionCounts !== undefined && questionCounts.open > 0 && { waiting: questionCounts.open }),

@@ -3,7 +3,6 @@ import { expect, test } from 'vitest';
 import { createMemoryStore } from '../stores/memory.ts';
 
 const TAKE = {
-  domain: 0,
   session: 's1',
   worker: 'w1',
   leaseMs: 1_000,

@@ -29,7 +29,7 @@ export function applyTake(request: Required<TakeRequest>, context: OperationCont
   if (claimed.length > 0) recordHeld(request, claimed, { ...context, number });
   if (claimed.length < limit) tables.park(worker, agents, now);
   else tables.unpark(worker);
-  const nextReadyAt = tables.nextLater();
+  const nextReadyAt = tables.nextDelayedAt();
   const tasks = withLoads(claimed, request.maxBytes, context);
   const next = nextReadyAt !== undefined && { nextReadyAt };
   return { result: 'taken', tasks, isRepeat: false, shouldSweep: expired, now, ...next };
@@ -186,7 +186,7 @@ function isPaused(task: StoredTask, tables: OperationContext['tables']): boolean
   return !isExempt(toReadyQueueName(task)) && (tables.isPaused({ agent }) || tables.isPaused({ tenant }));
 }
 
-/** A task in `later` that only waits for its preferred worker can be claimed; the others have to wait. */
+/** A task in `delayed` that only waits for its preferred worker can be claimed; the others have to wait. */
 function waitsUntil({ stage, stageAt, policy, notBefore, worker, crashes }: StoredTask): number | undefined {
   if (stage !== 'delayed') return undefined;
   if (policy !== undefined || worker === undefined || crashes > 0) return stageAt;

@@ -1,5 +1,6 @@
 import type { Json } from '@whoa/core';
 import { createReason } from '@whoa/core/embed';
+import { hashClaim } from '../claim-hash.ts';
 import type { ClaimRef, Orders, ParkReceipt, SeenByWorker } from '../delivery.ts';
 import { JournalFullError, JournalGapError, LeaseLostError } from '../errors.ts';
 import { applyTransition } from '../rules/transitions.ts';
@@ -30,7 +31,7 @@ export function applyAppend(by: ClaimRef, batch: DriverBatch, context: Operation
   const asking = alreadyThere ? task : applyQuestions(task, batch, context);
   const commands = task.commands.filter(({ number }) => !done.includes(number));
   if (removed.length > 0) tables.removeEntries(task.id, removed);
-  if (added.length > 0) tables.addEntries(task.id, toEntries(added, { after, epoch: by.epoch, at: now }));
+  if (added.length > 0) tables.addEntries(task.id, toEntries(batch, by, now));
   const kept = alreadyThere || activity === undefined ? {} : { storedActivity: activity };
   const reset = resetsAttempts && { attempts: 0, charges: 0 };
   const appended = { ...asking, position, journalBytes, commands, ...reset, ...kept };
@@ -41,11 +42,11 @@ export function applyAppend(by: ClaimRef, batch: DriverBatch, context: Operation
   return ordersFor(appended, context);
 }
 
-function toEntries(
-  events: readonly string[],
-  { after, epoch, at }: { after: number; epoch: number; at: number },
-): readonly JournalEntry[] {
-  return events.map((event, index) => ({ position: after + index + 1, epoch, at, event: JSON.parse(event) as Json }));
+function toEntries({ after, events, said }: DriverBatch, { epoch, claim }: ClaimRef, at: number): JournalEntry[] {
+  const claimHash = hashClaim(claim);
+  return events.map((event, index) => {
+    return { position: after + index + 1, epoch, at, event: JSON.parse(event) as Json, claimHash, said: said[index]! };
+  });
 }
 
 function bytesAfter(

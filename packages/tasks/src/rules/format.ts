@@ -1,7 +1,7 @@
 /** The newest format of stored data that this version can use. A new store gets it; others keep theirs. */
-export const FORMAT: number = 1;
+export const FORMAT: number = 2;
 /** The oldest format that it can use. */
-export const OLDEST_FORMAT: number = 1;
+export const OLDEST_FORMAT: number = 2;
 
 /** Returns why data of a format cannot be used by this version, and what to do; `undefined` if it can be used. */
 export function wrongFormat(found: number): string | undefined {
@@ -10,6 +10,6 @@ export function wrongFormat(found: number): string | undefined {
   const advice =
     found > FORMAT
       ? 'update Whoa'
-      : `first run 'whoa migrate --finish' with a version of Whoa that can use format ${found}`;
+      : 'it cannot be migrated: let the version of Whoa that wrote it finish its tasks, and use a new database or file';
   return `has format ${found}, and this version of Whoa uses ${own}; ${advice}`;
 }

@@ -24,7 +24,7 @@ function createTool(name: string, rest: Partial<Tool> = {}): Tool {
 }
 
 const used = (inputTokens: number, outputTokens: number, isComplete = true): Usage => {
-  return { inputTokens, outputTokens, isComplete: isComplete };
+  return { inputTokens, outputTokens, isComplete };
 };
 
 const spending = ({ message, calls }: Step, usage: Usage): Step => ({ message: { ...message, usage }, calls });

@@ -198,6 +198,15 @@ test('a runner that was stopped cancels a run immediately', async () => {
   expect(await run.outcome).toMatchObject({ status: 'cancelled', reason: { kind: 'shutdown' } });
 });
 
+test('an adopted run whose delivery is paused is cancelled with its task, and no worker starts it later', async () => {
+  const { adopt, store, ref } = setUp(SLOW, (memory) => afterCreate(() => memory.pause({ tenant: TENANT }, true)));
+  const { run, response } = adopt();
+  const reason = { kind: 'paused', message: 'delivery is paused' };
+  expect(await run.outcome).toMatchObject({ status: 'cancelled', reason });
+  await response;
+  expect(await store.get(await ref())).toMatchObject({ status: 'cancelled', outcome: { reason } });
+});
+
 test('a run that cannot start creates no task', async () => {
   const { runner, store } = setUp([]);
   const agent = createAgent({ name: 'assistant', model: createScriptedModel([]) });

@@ -4,6 +4,9 @@ import type { TaskRecord } from '../task.ts';
 /** What a runner needs from a run that it adopts. Pass these options to `agent.run`. */
 export type AdoptOptions = Required<Pick<RunOptions, 'beforeTurn' | 'beforeCall' | 'beforeUndo' | 'answer'>>;
 
+/** Why an adopted run and its task are cancelled if it cannot be claimed now: it waits for nothing. */
+export const PAUSED = { kind: 'paused', message: 'delivery is paused' } as const;
+
 /**
  * A run that started before its task was claimed. Its calls and undos wait for the claim: after a crash the journal would
  * otherwise not show that they may have run.
@@ -35,11 +38,10 @@ export class AdoptedRun {
   }
 
   /** Called when the runner has finished with the task. If it was never claimed here, the run must not continue. */
-  finish({ outcome }: TaskRecord): void {
+  finish({ outcome, status }: TaskRecord): void {
     if (this.#claim !== undefined) return;
-    this.adopted.cancel(outcome?.reason ?? { kind: 'lease-lost', message: 'another worker took the task' }, {
-      mode: 'now',
-    });
+    const lost = { kind: 'lease-lost', message: 'another worker took the task' };
+    this.adopted.cancel(outcome?.reason ?? (status === 'init' ? PAUSED : lost), { mode: 'now' });
     this.#claimed.resolve(undefined);
   }
 

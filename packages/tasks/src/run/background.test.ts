@@ -194,11 +194,11 @@ test('a task whose background process runs stays with its worker while it waits 
   const agent = createAgent({ name: 'clerk', planner, tools: [leave, pay], approve: approvals.approve });
   const stages: string[] = [];
   const parked = Promise.withResolvers<void>();
-  const onEnd = ({ status }: { status: string }): void => {
+  const onLeft = ({ status }: { status: string }): void => {
     stages.push(status);
     if (status === 'parked') parked.resolve();
   };
-  const hooks = { 'task-end': onEnd };
+  const hooks = { 'task-left': onLeft, 'task-end': onLeft };
   await using runner = createRunner({ store, background, approvals, agents: { clerk: agent }, hooks });
   const receipt = await store.create({ tenant, agent: 'clerk', input: 'go' });
   const { id } = (receipt as { task: { id: string } }).task;

@@ -145,7 +145,7 @@ export function createBackground(): Background {
 }
 
 interface RunOptions {
-  readonly background?: Background;
+  readonly background?: Background | undefined;
   readonly agents: Readonly<Record<string, TaskHandler>>;
 }
 

@@ -49,8 +49,9 @@ test('a reader sees words as they come, and afterwards the journal has each of t
   await flushMicrotasks();
   const ref = await readRef(store);
   const seen: JournalEntry[] = [];
+  await store.watch({ ...ref, words: true }, () => {});
   for (let second = 0; second <= words.length; second++) {
-    seen.push(...(await store.read(ref, { after: seen.at(-1)?.position ?? 0, watchTtlMs: 60_000 })));
+    seen.push(...(await store.read(ref, { after: seen.at(-1)?.position ?? 0 })));
     await world.clock.advance(1_000);
   }
   await running;

@@ -69,7 +69,7 @@ test('a task whose provider is overloaded waits without a worker, shows why, and
   expect(providerWait).toEqual({ error: 'claude answered 529: Overloaded', since: waiting.startedAt, attempts: 1 });
   expect((await store.list({ tenant: 'acme' })).tasks[0]!.activity?.providerWait).toEqual(providerWait);
   expect(runner.live).toBe(0);
-  expect(events).toContainEqual(expect.objectContaining({ type: 'task-end', status: 'released' }));
+  expect(events).toContainEqual(expect.objectContaining({ type: 'task-left', status: 'released' }));
   expect(await retry(ref)).toMatchObject({ stage: 'delayed', activity: { providerWait: { attempts: 2 } } });
   const ended = await retry(ref);
   expect(ended).toMatchObject({ status: 'success', attempts: 0, outcome: { answer: 'All well.' } });

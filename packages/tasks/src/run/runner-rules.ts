@@ -1,7 +1,7 @@
 import { POLICY_RULE, SOURCE_RULES, settings, worldRule } from '@whoa/core/internal';
 import type { RunnerOptions, RunTaskOptions, ServeOptions } from './runner.ts';
 
-const { boundedMs, callback, count, having, listOf, nonEmptyText, oneOf, required, timeLimitMs } = settings;
+const { boundedMs, callback, count, having, listOf, nonEmptyText, oneOf, required } = settings;
 
 const DAY_MS = 86_400_000;
 const beatMs = boundedMs({ max: DAY_MS });
@@ -13,22 +13,23 @@ const work = settings.rule(
     typeof value === 'function' || settings.hasMethods(value, ['run']) || settings.hasMethods(value, ['runTask']),
 );
 
-export const RUNNER_DEFAULTS = { leaseMs: 15_000, pollIntervalMs: 1_000, flushIntervalMs: 50 };
+export const RUNNER_DEFAULTS = { leaseMs: 15_000, pollIntervalMs: 1_000 };
 
 /** The options of a runner. */
 export const RUNNER_RULES: settings.Rules<RunnerOptions> = {
-  store: required(having('a task store', 'create', 'get', 'cancel')),
+  store: required(having('a task store, as from createTaskStore', 'create', 'get', 'cancel')),
   agents: required((value, field) => {
-    if (!settings.isObject(value)) throw settings.unexpected(field, value, 'an object with agents by their names');
+    if (!settings.isObject(value) || Array.isArray(value))
+      throw settings.unexpected(field, value, 'agents by their names, such as { assistant: agent }');
     for (const [name, one] of Object.entries(value)) work(one, `${field}.${name}`);
     return value;
   }),
   worker: nonEmptyText,
   leaseMs: beatMs,
   pollIntervalMs: beatMs,
-  flushIntervalMs: timeLimitMs,
   channel: having('an event channel', 'emit', 'on'),
   cancellationChecker: callback,
+  cancellations: having('a cancellation store', 'register', 'setStatus', 'isCancelled', 'get', 'onCancel'),
   approvals: settings.rule('approvals', settings.isObject),
   resume: oneOf('any', 'same-version'),
   waitForProvider: settings.group<NonNullable<RunnerOptions['waitForProvider']>>({

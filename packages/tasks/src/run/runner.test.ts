@@ -220,10 +220,17 @@ test('events are written less often while no client is reading', async () => {
   const running = runner.run(TASK);
   await world.clock.advance(2_000);
   const ref = { tenant: 'acme', id: await readFirstId(store) };
-  expect(await store.read(ref, { watchTtlMs: 60_000 })).toEqual([]);
-  await world.clock.advance(300);
-  const soon = await store.read(ref);
-  expect(JSON.stringify(soon)).toContain('word word');
+  expect(await store.read(ref)).toEqual([]);
+  await store.watch({ ...ref, words: true }, () => {});
+  await flushMicrotasks();
+  const read = async (): Promise<string> => JSON.stringify(await store.read(ref));
+  const first = await read();
+  expect(first).toContain('word word');
+  // The next word comes in up to 100 ms, and waits for 750 ms.
+  await world.clock.advance(700);
+  expect(await read()).toBe(first);
+  await world.clock.advance(200);
+  expect(await read()).not.toBe(first);
   await world.clock.advance(10_000);
   const { trajectory, answer } = await running;
   const types = trajectory.map((event) => (event as { type: string }).type);

@@ -1,6 +1,7 @@
 import type { CancellationToken, Policy, Run, RunEvent, StopMode } from '@whoa/core';
 import type { World } from '@whoa/core/embed';
 import type { HookError, Hooks } from '@whoa/core/internal';
+import type { CancellationStore } from '../compat/cancellations/cancellation-store.ts';
 import type { FinalStatus } from '../status.ts';
 import type { CreateReceipt, TaskStore } from '../store.ts';
 import type { NewTask, TaskRecord, TaskRef, TaskResponse } from '../task.ts';
@@ -19,14 +20,16 @@ export type RunnerEvent =
       readonly epoch: number;
       readonly conversation?: string;
     }
+  /** It has ended. */
+  | { readonly type: 'task-end'; readonly tenant: string; readonly id: string; readonly status: FinalStatus }
   | {
-      readonly type: 'task-end';
+      readonly type: 'task-left';
       readonly tenant: string;
       readonly id: string;
-      /** `parked`: it waits for an answer. */
-      readonly status: FinalStatus | 'released' | 'parked' | 'lost';
+      /** Why it has not ended here: `released` for another worker, `parked` until it is answered, or `lost` with its lease. */
+      readonly status: 'released' | 'parked' | 'lost';
     }
-  /** A `cancellationChecker` threw or rejected. */
+  /** A `cancellationChecker` or the store of `cancellations` threw or rejected. */
   | { readonly type: 'checker-error'; readonly id: string; readonly error: unknown }
   /** A request to the store failed; it is retried. */
   | { readonly type: 'store-error'; readonly error: unknown };
@@ -43,29 +46,30 @@ export interface RunnerOptions {
   /** What tasks can run, by agent name. */
   readonly agents: Readonly<Record<string, TaskHandler>>;
   /** This worker's name. It must be unique. */
-  readonly worker?: string;
-  readonly leaseMs?: number;
+  readonly worker?: string | undefined;
+  readonly leaseMs?: number | undefined;
   /** How often a worker with free capacity asks for tasks, and a checker is called, if nothing else triggers them. */
-  readonly pollIntervalMs?: number;
-  /**
-   * How often less urgent events are written while a client is reading; otherwise it is every 5 s. Ends of turns and calls are
-   * always written immediately.
-   */
-  readonly flushIntervalMs?: number;
+  readonly pollIntervalMs?: number | undefined;
   /** Carries cancel messages inside this process. */
-  readonly channel?: EventChannel;
+  readonly channel?: EventChannel | undefined;
   /**
    * Called after the claim, before each turn and each wave, and every `pollIntervalMs` in between. A failure is reported, and the task
    * continues.
    */
-  readonly cancellationChecker?: CancellationChecker;
-  readonly approvals?: TaskApprovals;
+  readonly cancellationChecker?: CancellationChecker | undefined;
+  /**
+   * A store in which tasks are cancelled by their ids. Each task is registered in it at its start and looked up where a checker
+   * is called; a cancel is also heard immediately, and the final status is written. A failure is a `checker-error`, and the task
+   * continues.
+   */
+  readonly cancellations?: CancellationStore | undefined;
+  readonly approvals?: TaskApprovals | undefined;
   /**
    * What happens to a task whose worker was lost when this worker has another version of its agent, as after a deploy.
    * `any` resumes it and tells the model that its instructions or tools were changed: a deploy must not fail what runs.
    * `same-version` fails it, with what was done so far. Defaults to `any`.
    */
-  readonly resume?: ResumeRule;
+  readonly resume?: ResumeRule | undefined;
   /**
    * What happens when the provider of an agent's model is overloaded or cannot be reached, after the model's own retries. The
    * task is handed back and takes no slot; after a while a worker repeats the turn, and the model sees nothing of it.
@@ -73,32 +77,34 @@ export interface RunnerOptions {
    * (5,000); it doubles up to `maxBackoffMs` (60,000), or is as long as the provider asks, and each is up to twice as long
    * at random. Defaults to none: the task fails immediately.
    */
-  readonly waitForProvider?: { readonly maxMs: number; readonly backoffMs?: number; readonly maxBackoffMs?: number };
+  readonly waitForProvider?:
+    | { readonly maxMs: number; readonly backoffMs?: number | undefined; readonly maxBackoffMs?: number | undefined }
+    | undefined;
   /** Keeps work that tasks leave running on purpose. */
-  readonly background?: Background;
-  readonly hooks?: Hooks<RunnerEvent | HookError>;
-  readonly world?: World;
+  readonly background?: Background | undefined;
+  readonly hooks?: Hooks<RunnerEvent | HookError> | undefined;
+  readonly world?: World | undefined;
 }
 
 export interface RunTaskOptions {
-  readonly policy?: Policy;
+  readonly policy?: Policy | undefined;
   /** False: return immediately, with the task's status, if another worker holds it or it is not ready. */
-  readonly wait?: boolean;
+  readonly wait?: boolean | undefined;
   /** Cancels the task, including in the store. */
-  readonly token?: CancellationToken;
-  readonly signal?: AbortSignal;
+  readonly token?: CancellationToken | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Called with every event of the agent's run in this process, as it happens. It cannot slow the run down. */
-  readonly onEvent?: (event: RunEvent) => unknown;
+  readonly onEvent?: ((event: RunEvent) => unknown) | undefined;
 }
 
 export interface ServeOptions {
   /** How many tasks run at the same time. Defaults to 16. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /**
    * Takes tasks of these agents only. Defaults to all of the runner's. With an empty list it takes only tasks that must
    * be settled, and frees those of crashed workers: for a queue in front of the store that calls `work`.
    */
-  readonly agents?: readonly string[];
+  readonly agents?: readonly string[] | undefined;
 }
 
 /** A task that was created and is running. */
@@ -138,7 +144,7 @@ export interface Runner extends AsyncDisposable {
   ): AdoptedTask;
   /** Runs an existing task. Waits until it is ready or its worker's lease ends. Rejects with `LeaseLostError`. */
   runExisting(task: TaskRef, options?: Omit<RunTaskOptions, 'policy'>): Promise<TaskResponse>;
-  /** Takes tasks that no worker holds, including those of crashed workers, `concurrency` at a time. */
+  /** Takes tasks that no worker holds, including those of crashed workers, `concurrency` at a time. Call it once. */
   serve(options?: ServeOptions): Promise<void>;
   /**
    * Takes no more tasks, and hands back unfinished ones. `mode` says how calls in progress are stopped; it defaults to

@@ -1,22 +1,23 @@
-import { CancellationToken, type Run, type RunEvent, type StopMode } from '@whoa/core';
+import { CancellationToken, type Run, type RunEvent, SettingsError, type StopMode } from '@whoa/core';
 import { createListener, settings, toPreset } from '@whoa/core/internal';
 import type { TakenTask } from '../delivery.ts';
 import { type NewTask, type TaskRef, type TaskResponse, toTaskResponse } from '../task.ts';
-import { AdoptedRun, type AdoptOptions } from './adopted-run.ts';
+import { AdoptedRun, type AdoptOptions, PAUSED } from './adopted-run.ts';
 import { withBackground } from './background.ts';
 import type { EventChannel } from './claim/channel.ts';
-import { DomainSession, findSession } from './claim/domain-session.ts';
 import { HandBack } from './claim/hand-back.ts';
 import { OrderListener } from './claim/order-listener.ts';
 import { retryLostResponse } from './claim/retry-lost-response.ts';
 import { Sweeper } from './claim/sweeper.ts';
 import { TakeLoop } from './claim/take-loop.ts';
+import { WorkerSession } from './claim/worker-session.ts';
 import { Execution, type ExecutionEnd } from './execution.ts';
 import { readJournal } from './journal/read-journal.ts';
 import {
   type AdoptedTask,
   type CancellationChecker,
   type Runner,
+  type RunnerEvent,
   type RunnerOptions,
   type RunTaskOptions,
   requireCreated,
@@ -58,7 +59,7 @@ class StoreRunner implements Runner {
   /** The tasks that `work` was called for. */
   readonly #asked = new Set<TaskRef>();
   readonly #live = new Map<string, Execution>();
-  readonly #sessions: readonly DomainSession[];
+  readonly #session: WorkerSession;
   readonly #orders: OrderListener;
   readonly #sweeper: Sweeper;
   readonly #handBack: HandBack;
@@ -68,18 +69,15 @@ class StoreRunner implements Runner {
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#context = new WorkerContext(options);
-    this.#sweeper = new Sweeper(this.#context, (domain) => this.#takes?.wake(domain));
+    this.#sweeper = new Sweeper(this.#context, () => this.#takes?.wake());
     this.#handBack = new HandBack(this.#context);
-    const parts = { handBack: this.#handBack, sweeper: this.#sweeper };
-    this.#sessions = Array.from({ length: options.store.domains }, (_, domain) => {
-      return new DomainSession(this.#context, { domain, ...parts });
-    });
+    this.#session = new WorkerSession(this.#context, { handBack: this.#handBack, sweeper: this.#sweeper });
     this.#orders = new OrderListener(this.#context, {
       ...options,
-      sessions: this.#sessions,
+      session: this.#session,
       live: this.#live,
       tasks: () => [...this.#asked, ...[...this.#live.values()].map(({ task }) => task)],
-      onWork: (domain) => this.#takes?.wake(domain),
+      onWork: () => this.#takes?.wake(),
     });
   }
 
@@ -106,7 +104,12 @@ class StoreRunner implements Runner {
   adopt(task: NewTask, start: (options: AdoptOptions) => Run, options: RunTaskOptions = {}): AdoptedTask {
     const adopted = new AdoptedRun(start);
     const response = this.#create(task, options)
-      .then(([ref, rest]) => this.runExisting(ref, { ...rest, wait: false }, adopted))
+      .then(async ([ref, rest]) => {
+        const ended = await this.runExisting(ref, { ...rest, wait: false }, adopted);
+        // The run is stopped, and no other worker may start its task.
+        if (ended.status === 'init') await this.#options.store.cancel(ref, PAUSED);
+        return ended;
+      })
       .catch((error: unknown) => adopted.fail(error));
     this.#context.background(response);
     return { run: adopted.adopted, response };
@@ -133,7 +136,7 @@ class StoreRunner implements Runner {
       const listener = onEvent && createListener('onEvent', onEvent, this.#options.hooks);
       await this.#claimAndRun(ref, { wait, onEvent: listener, adopted });
       const record = await this.#options.store.get(ref);
-      if (record === undefined) throw new TypeError(`id: there is no task '${ref.id}' of this tenant`);
+      if (record === undefined) throw new SettingsError('id', `there is no task '${ref.id}' of this tenant`);
       adopted?.finish(record);
       return toTaskResponse(record, await readJournal(this.#options.store, record));
     } finally {
@@ -147,9 +150,9 @@ class StoreRunner implements Runner {
     const { concurrency = 16, agents } = settings.readSettings<ServeOptions>(given, SERVE_RULES);
     await this.#orders.open();
     this.#context.shutdown.throwIfCancelled();
-    this.#takes?.[Symbol.dispose]();
+    if (this.#takes !== undefined) throw new SettingsError('serve', 'this runner serves already; create another one');
     this.#takes = new TakeLoop(this.#context, {
-      sessions: this.#sessions,
+      session: this.#session,
       agents: agents ?? Object.keys(this.#options.agents),
       concurrency,
       live: () => this.#live.size - (this.#options.background?.live ?? 0),
@@ -182,7 +185,7 @@ class StoreRunner implements Runner {
 
   async #leave(): Promise<void> {
     await this.#context.waitForIdle();
-    for (const { current } of this.#sessions) current.stop();
+    this.#session.current.stop();
     this.#handBack[Symbol.dispose]();
     await this.#orders[Symbol.asyncDispose]();
     this.#context.shutdown[Symbol.dispose]();
@@ -190,14 +193,13 @@ class StoreRunner implements Runner {
 
   /** Retries until the task has run here or has ended elsewhere. */
   async #claimAndRun(ref: TaskRef, { wait, ...options }: RunHere & { readonly wait: boolean }): Promise<void> {
-    const session = findSession(this.#sessions, ref.id);
     for (;;) {
       this.#context.shutdown.throwIfCancelled();
       // Listen before the claim: a change in between must wake us.
       const wakeups = this.#orders.wakeups.listen(ref.id);
       try {
-        const claim = await session.claim(ref.id);
-        if (claim.result === 'not-found') throw new TypeError(`id: there is no task '${ref.id}' to work on`);
+        const claim = await this.#session.claim(ref.id);
+        if (claim.result === 'not-found') throw new SettingsError('id', `there is no task '${ref.id}' to work on`);
         if (claim.result === 'too-late') return;
         if (claim.result === 'claimed') {
           const end = await this.#execute(claim, options);
@@ -206,7 +208,7 @@ class StoreRunner implements Runner {
           continue;
         }
         if (claim.result === 'session-ended') continue;
-        if (claim.result === 'held') await this.#sweeper.sweep(session.domain);
+        if (claim.result === 'held') await this.#sweeper.sweep();
         if (!wait) return;
         await wakeups.wait(claim.until === undefined ? undefined : claim.until - this.#context.world.clock.now());
       } finally {
@@ -221,13 +223,13 @@ class StoreRunner implements Runner {
     const work = adopted ?? findWork(agents, taken.task);
     if (work === undefined) {
       this.#handBack.claim(taken.claim);
-      throw new TypeError(`agent: this runner has no '${agent}', only ${Object.keys(agents).join(', ')}`);
+      throw new SettingsError('agent', `this runner has no '${agent}', only ${Object.keys(agents).join(', ')}`);
     }
     const execution = new Execution(taken, {
       ...this.#options,
       context: this.#context,
       work,
-      session: findSession(this.#sessions, id).current,
+      session: this.#session.current,
       check: (checked) => this.#orders.check(checked),
       onEvent,
       onUnfinished: (claim) => this.#handBack.claim(claim),
@@ -248,8 +250,17 @@ class StoreRunner implements Runner {
     } finally {
       if (this.#live.get(id) === execution) this.#live.delete(id);
       if (this.#live.size === 0) this.#orders.stopPolling();
-      this.#context.emit({ type: 'task-end', tenant, id, status });
+      const told = this.#orders.checker.end(id, status);
+      this.#context.waitFor(told);
+      this.#context.emit(describeEnd({ tenant, id }, status));
       this.#takes?.pumpSoon();
+      await told;
     }
   }
+}
+
+/** Only an end is a `task-end`: what it causes must not happen to a task that may continue. */
+function describeEnd(ref: TaskRef, status: ExecutionEnd | 'lost'): RunnerEvent {
+  if (status === 'released' || status === 'parked' || status === 'lost') return { type: 'task-left', ...ref, status };
+  return { type: 'task-end', ...ref, status };
 }

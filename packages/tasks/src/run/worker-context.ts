@@ -9,7 +9,7 @@ import { RUNNER_DEFAULTS } from './runner-rules.ts';
 /** The pause before a request is repeated that the store failed or did not answer. */
 export const RETRY_DELAY_MS = 100;
 
-/** Names are part of claims. Redis keeps a record in a third of the memory while none of its fields has more than 64 bytes. */
+/** Names are part of claims, so they are short. */
 const NAME_CHARACTERS = 12;
 
 /** What all parts of one worker share. */
@@ -20,7 +20,6 @@ export class WorkerContext {
   readonly world: World;
   readonly leaseMs: number;
   readonly pollIntervalMs: number;
-  readonly flushIntervalMs: number;
   /** Cancelled when the worker stops. */
   readonly shutdown: CancellationToken;
   readonly emit: (event: RunnerEvent) => void;
@@ -33,7 +32,6 @@ export class WorkerContext {
     this.worker = options.worker ?? `${process.pid}-${this.world.createId().slice(0, NAME_CHARACTERS)}`;
     this.leaseMs = options.leaseMs ?? RUNNER_DEFAULTS.leaseMs;
     this.pollIntervalMs = options.pollIntervalMs ?? RUNNER_DEFAULTS.pollIntervalMs;
-    this.flushIntervalMs = options.flushIntervalMs ?? RUNNER_DEFAULTS.flushIntervalMs;
     this.shutdown = new CancellationToken({ name: 'runner', clock: this.world.clock });
     this.emit = createHookDispatcher<RunnerEvent>(options.hooks);
   }

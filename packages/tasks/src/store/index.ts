@@ -6,6 +6,9 @@ export { createStoreRules } from '../stores/store-rules.ts';
 export type { StoreDriver, StoreRules } from '../stores/driver.ts';
 export type { StoreOptions } from '../store-options.ts';
 
+// Connect processes over a bus that is not built in.
+export type { Bus } from '../bus/bus.ts';
+
 // What a driver receives and returns.
 export type { ClaimRef, Orders } from '../delivery.ts';
 export type { Hint } from '../store.ts';

@@ -14,6 +14,7 @@ import type {
   TakeRequest,
   TakeResult,
   TaskLoad,
+  WordSource,
 } from '../delivery.ts';
 import type { PauseTarget, Queue, WorkersSnapshot } from '../overview.ts';
 import type { AnswerReceipt, Question, QuestionClose, QuestionRef } from '../question.ts';
@@ -50,11 +51,6 @@ import type {
  */
 export interface StoreDriver extends AsyncDisposable {
   readonly name: string;
-  readonly domains: number;
-  /** Earlier and current shard counts, oldest first. Defaults to the number of domains. */
-  readonly generations?: readonly number[];
-  /** Returns the shard count for a new task's id, which must match that of its conversation or key. */
-  shardsFor?(task: ShardedTask, nonce: string): Promise<number>;
   /** Creates a task, or returns the one that has the same key. */
   create(request: CreateRequest): Promise<DriverReceipt>;
   /** Gives ready tasks to a worker. */
@@ -68,9 +64,11 @@ export interface StoreDriver extends AsyncDisposable {
   /** Returns the tasks that a session holds. */
   held(session: SessionRef): Promise<readonly HeldTask[]>;
   /** Frees the tasks of workers whose sessions have expired. */
-  sweep(options: { readonly domain: number; readonly limit: number }): Promise<SweepResult>;
+  sweep(options: { readonly limit: number }): Promise<SweepResult>;
   /** Adds events to a task's journal, if the claim still holds. */
   append(claim: ClaimRef, batch: DriverBatch): Promise<Orders>;
+  /** Sends readers what a task says. */
+  show(words: WordSource): void;
   /** Returns a task, so that another worker can take it. `delayMs`: 0 for one that can be taken immediately. */
   release(claim: ClaimRef, delayMs: number): Promise<ReleaseResult>;
   /** Sets a task aside until a question is answered. */
@@ -137,9 +135,6 @@ export interface QueuesSnapshot {
   readonly now: number;
 }
 
-/** The fields that decide where a task is stored. */
-export type ShardedTask = Pick<NewTask, 'tenant' | 'conversation' | 'key'>;
-
 /** How long records are kept, as held by the store. */
 export interface Retention {
   retentionMs: number;
@@ -148,7 +143,7 @@ export interface Retention {
 
 /** What the store holds for all its clients. */
 export type StoredSettings = Readonly<Partial<Record<StoredSetting, number>>>;
-export type StoredSetting = 'retentionMs' | 'conversationRetentionMs';
+type StoredSetting = 'retentionMs' | 'conversationRetentionMs';
 
 /** The limits of a store. The retention changes when a client learns what the store holds. */
 export interface StoreRules extends Retention {
@@ -183,6 +178,8 @@ export interface DriverBatch {
   readonly after: number;
   /** JSON texts. */
   readonly events: readonly string[];
+  /** One number for each event. */
+  readonly said: readonly number[];
   readonly replaces: readonly number[];
   readonly done: readonly number[];
   readonly resetsAttempts: boolean;
@@ -242,5 +239,4 @@ export interface ListRequest extends Omit<ListFilter, 'cursor' | 'limit'> {
 export interface ReadRequest {
   readonly after: number;
   readonly limit: number;
-  readonly watchTtlMs?: number;
 }

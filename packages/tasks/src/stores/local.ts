@@ -1,5 +1,6 @@
+import type { WordSource } from '../delivery.ts';
 import { applyAnswer, expireQuestions } from '../operations/answer.ts';
-import { applyCancel, applyCancelConversation, applySend, endOverdue, markWatched } from '../operations/cancel.ts';
+import { applyCancel, applyCancelConversation, applySend, endOverdue } from '../operations/cancel.ts';
 import { applyCreate } from '../operations/create.ts';
 import { applyPause, applyRemove, applyShare } from '../operations/operate.ts';
 import { toLoad } from '../operations/orders.ts';
@@ -33,6 +34,7 @@ export interface Engine extends AsyncDisposable {
   /** Runs reads. */
   query<T>(work: () => T): Promise<T>;
   watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable>;
+  show(words: WordSource): void;
 }
 
 /** Creates a driver from an engine: every method is one operation in one transaction. */
@@ -56,7 +58,6 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
 
   return {
     name: engine.name,
-    domains: 1,
     create: (request) =>
       transact((context) => {
         purge(tables, context, LIMITS.maxPurged);
@@ -76,6 +77,7 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
         return { ...answer, hasMore: answer.hasMore || isMoreOld || isMoreOverdue || isMoreExpired };
       }),
     append: (claim, batch) => transact((context) => applyAppend(claim, batch, context)),
+    show: (words) => engine.show(words),
     release: (claim, delayMs) => transact((context) => applyRelease(claim, delayMs, context)),
     park: (claim, seen) => transact((context) => applyPark(claim, seen, context)),
     finish: (claim, end) => transact((context) => applyFinish(claim, end, context)),
@@ -91,14 +93,7 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
         return task && toRecord(task, tables);
       }),
     list: (request) => engine.query(() => toPage(request, tables, isForgotten)),
-    read(ref, { after, limit, watchTtlMs }) {
-      const entries = () => (visible(ref) ? tables.entries(ref.id, { after, limit }) : []);
-      if (watchTtlMs === undefined) return engine.query(entries);
-      return transact((context) => {
-        markWatched(ref, watchTtlMs, context);
-        return entries();
-      });
-    },
+    read: (ref, { after, limit }) => engine.query(() => (visible(ref) ? tables.entries(ref.id, { after, limit }) : [])),
     conversation: (ref) => engine.query(() => shownConversation(ref, tables)),
     ...operatorMethods(engine, { tables, transact, rules }),
     watch: (filter, listener) => engine.watch(filter, listener),

@@ -1,12 +1,13 @@
 import type { Json } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
+import { settings, worldRule } from '@whoa/core/internal';
 import type {
   Conversation,
-  DomainState,
   Queries,
   Session,
   StoredQuestion,
   StoredTask,
+  StoreState,
   Tables,
 } from '../operations/tables.ts';
 import type { PauseTarget } from '../overview.ts';
@@ -14,31 +15,36 @@ import { compareQuestions } from '../question.ts';
 import { findBackgroundOwner } from '../rules/background.ts';
 import { LIMITS } from '../rules/rules.ts';
 import type { Hint, TaskStore } from '../store.ts';
-import type { StoreOptions } from '../store-options.ts';
+import { STORE_RULES, type StoreOptions } from '../store-options.ts';
 import type { ConversationRef, JournalEntry } from '../task.ts';
 import { createCheckedStore } from './checked/checked-store.ts';
 import type { ListRequest } from './driver.ts';
 import { createLocalDriver } from './local.ts';
 import { copyDeep } from './memory/copy.ts';
 import { TaskIndexes } from './memory/index-tables.ts';
+import { getList, journalTables } from './memory/journal.ts';
 import { createStoreRules } from './store-rules.ts';
 import { Watchers } from './watchers.ts';
 
-export interface MemoryStoreOptions extends Omit<StoreOptions, 'shards'> {
-  readonly world?: World;
+export interface MemoryStoreOptions extends StoreOptions {
+  readonly world?: World | undefined;
 }
+
+/** The rules for its options. */
+export const MEMORY_RULES: settings.Rules<MemoryStoreOptions> = { ...STORE_RULES, world: worldRule };
 
 /**
  * Creates a store in the memory of this process. Its tasks are lost when the process ends, and no other process can use
  * it.
  *
  * @returns The store.
- * @throws RangeError when an option is invalid.
+ * @throws {@link SettingsError} when an option is invalid.
  */
-export function createMemoryStore(options: MemoryStoreOptions = {}): TaskStore {
+export function createMemoryStore(given: MemoryStoreOptions = {}): TaskStore {
+  const options = settings.readSettings<MemoryStoreOptions>(given, MEMORY_RULES);
   const { world = systemWorld } = options;
   const watchers = new Watchers();
-  const tables = new MemoryTables();
+  const tables = new MemoryTables(watchers);
   const rules = createStoreRules(options);
   const driver = createLocalDriver(
     {
@@ -56,7 +62,17 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TaskStore {
         return answer;
       },
       query: (work) => Promise.resolve(copyDeep(work())),
-      watch: (filter, listener) => Promise.resolve(watchers.add(filter, listener)),
+      watch(filter, listener) {
+        const watching = watchers.add(filter, listener);
+        const hint = filter.words === true ? tables.findWatched(filter.id!) : undefined;
+        if (hint !== undefined && hint.tenant === filter.tenant) queueMicrotask(() => watchers.notify(hint));
+        return Promise.resolve(watching);
+      },
+      show: (words) =>
+        queueMicrotask(() => {
+          const hint = words.next();
+          if (hint !== undefined) watchers.notify(hint);
+        }),
       [Symbol.asyncDispose]() {
         watchers.clear();
         return Promise.resolve();
@@ -67,7 +83,11 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TaskStore {
   return createCheckedStore(driver, { rules, world });
 }
 
+/** The inbox of the only process. */
+const INBOX = 'memory';
+
 class MemoryTables {
+  readonly #watchers: Watchers;
   readonly #tasks = new Map<string, StoredTask>();
   readonly #byTenant = new Map<string, Map<string, StoredTask>>();
   readonly #indexes = new TaskIndexes((id) => this.#tasks.get(id));
@@ -84,11 +104,12 @@ class MemoryTables {
   readonly #ended = new Map<string, number>();
   /** Targets as JSON. */
   readonly #paused = new Set<string>();
-  #domain: DomainState | undefined;
+  #storeState: StoreState | undefined;
   #hints: Hint[] = [];
 
   readonly operations: Tables & Queries = {
     ...this.#indexes.operations,
+    ...journalTables(this.#journals),
     task: (id) => this.#tasks.get(id),
     saveTask: (task) => this.#saveTask(task),
     addInput: (owner, input) => void getList(this.#inputs, owner).push(input),
@@ -135,17 +156,6 @@ class MemoryTables {
       const wanted = open.filter((one) => after === undefined || compareQuestions(one, after) > 0);
       return wanted.toSorted(compareQuestions).slice(0, limit);
     },
-    measureEntries: (id, positions) => {
-      const wanted = new Set(positions);
-      const found = (this.#journals.get(id) ?? []).filter(({ position }) => wanted.has(position));
-      return found.reduce((bytes, { event }) => bytes + Buffer.byteLength(JSON.stringify(event)), 0);
-    },
-    removeEntries: (id, positions) => {
-      const removed = new Set(positions);
-      const left = (this.#journals.get(id) ?? []).filter(({ position }) => !removed.has(position));
-      this.#journals.set(id, left);
-    },
-    addEntries: (id, entries) => void getList(this.#journals, id).push(...entries),
     session: (id) => this.#sessions.get(id),
     saveSession: (session) => void this.#sessions.set(session.id, session),
     firstSession: () => {
@@ -156,9 +166,10 @@ class MemoryTables {
       return first;
     },
     sessionsAfter: (at) => [...this.#sessions.values()].filter(({ expiresAt = 0 }) => expiresAt > at),
-    domain: () => this.#domain,
-    saveDomain: (state) => void (this.#domain = state),
+    storeState: () => this.#storeState,
+    saveStoreState: (state) => void (this.#storeState = state),
     notify: (hint) => this.#hints.push(hint),
+    readers: (task) => (this.#watchers.isRead(task) ? [INBOX] : []),
     list: (filter) => this.#list(filter),
     countStatus: ({ tenant, status, endedAt: before }, limit) => {
       const tasks = [...(this.#byTenant.get(tenant)?.values() ?? [])];
@@ -188,15 +199,18 @@ class MemoryTables {
       else this.#paused.delete(JSON.stringify(target));
     },
     paused: (limit) => [...this.#paused].slice(0, limit).map((text) => JSON.parse(text) as PauseTarget),
-    entries: (id, { after, limit }) => {
-      const journal = this.#journals.get(id) ?? [];
-      // Gaps only move entries towards the start, so the search can begin here.
-      let first = Math.min(Math.max(0, after), journal.length);
-      while (first > 0 && journal[first - 1]!.position > after) first--;
-      return journal.slice(first, first + limit);
-    },
     purge: (before, limit) => this.#purge(before, limit),
   };
+
+  constructor(watchers: Watchers) {
+    this.#watchers = watchers;
+  }
+
+  /** Returns the hint for the worker of a task that somebody has begun to read. */
+  findWatched(id: string): (Hint & { readonly type: 'watched' }) | undefined {
+    const { stage, worker, tenant } = this.#tasks.get(id) ?? {};
+    return stage === 'held' ? { type: 'watched', id, tenant: tenant!, worker: worker!, reader: INBOX } : undefined;
+  }
 
   takeHints(): Hint[] {
     const hints = this.#hints;
@@ -275,12 +289,6 @@ function first<K, V>(map: ReadonlyMap<K, V>, limit: number): [K, V][] {
 
 function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
-}
-
-function getList<T>(lists: Map<string, T[]>, key: string): T[] {
-  const list = lists.get(key) ?? [];
-  lists.set(key, list);
-  return list;
 }
 
 function toKey({ tenant, conversation }: ConversationRef): string {

@@ -1,10 +1,13 @@
 import { systemWorld, type World } from '@whoa/core/embed';
+import type { Bus } from '../bus/bus.ts';
+import { openBus } from '../bus/open-bus.ts';
+import { PostgresBus } from '../bus/postgres-bus.ts';
 import type { TaskStore } from '../store.ts';
 import { createCheckedStore } from './checked/checked-store.ts';
 import { checkDuration, checkLimit } from './checked/checks.ts';
-import { Database } from './postgres/connection/database.ts';
+import { ChangeNotifier } from './notify/notifier.ts';
+import { Database, type NamedValues } from './postgres/connection/database.ts';
 import { checkSchema } from './postgres/layout.ts';
-import { ChangeNotifier } from './postgres/notify/notifier.ts';
 import {
   CONNECT_TIMEOUT_MS,
   MAX_CONNECTIONS,
@@ -14,7 +17,9 @@ import {
 } from './postgres/options.ts';
 import { PostgresDriver } from './postgres/store-driver.ts';
 import { createStoreRules, toRetention } from './store-rules.ts';
-import { Watchers } from './watchers.ts';
+
+/** Each notification wakes every process: with many of them, words wait longer for each other. */
+const toPulse = (inboxes: number): number => 2.5 * inboxes;
 
 export type { PostgresStoreOptions } from './postgres/options.ts';
 
@@ -44,13 +49,22 @@ export function createPostgresStore(options: PostgresStoreOptions = {}): TaskSto
     onSettings: (held) => Object.assign(rules, toRetention(held)),
     caps: { tenant: rules.maxRunningPerTenant, agent: rules.maxRunningPerAgent },
   });
-  const watchers = new Watchers();
+  const call = async <T>(operation: string, name: string, values: NamedValues): Promise<T> =>
+    (await database.ask<T>({ operation, changes: false, name, values })).answer;
+  const own = (): Bus =>
+    new PostgresBus({
+      server: { ...timeouts, url: options.listenUrl ?? url },
+      clock: world.clock,
+      pollIntervalMs: checkDuration('pollIntervalMs', pollIntervalMs),
+      notify: (channels, payloads) => call('notify', 'notify_all', { channels, payloads }),
+    });
   const notifier = new ChangeNotifier({
-    database,
-    server: { ...timeouts, url: options.listenUrl ?? url },
-    clock: world.clock,
-    pollIntervalMs: checkDuration('pollIntervalMs', pollIntervalMs),
-    onHint: (hint) => watchers.notify(hint),
+    ...openBus(options.bus, { kind: 'postgres', open: own }),
+    pulseMs: options.bus === undefined ? toPulse : undefined,
+    interests: {
+      express: (inbox, names, forMs) => call('watch', 'express', { own_inbox: inbox, names, for_ms: forMs }),
+      withdraw: (inbox, names) => call('watch', 'withdraw', { own_inbox: inbox, names }),
+    },
   });
-  return createCheckedStore(new PostgresDriver({ database, notifier, watchers, rules }), { rules, world });
+  return createCheckedStore(new PostgresDriver({ database, notifier, rules }), { rules, world });
 }

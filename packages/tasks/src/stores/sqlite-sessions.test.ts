@@ -77,7 +77,7 @@ test('sessions share the file of the tasks, even one from before sessions existe
   await store.create({ tenant: 'acme', agent: 'a', input: 'hello' });
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
   const raw = new DatabaseSync(folder.file);
-  raw.exec('DROP TABLE sessions; PRAGMA user_version = 1');
+  raw.exec('DROP TABLE sessions');
   raw.close();
   await using sessions = createSqliteSessions<Session>(folder);
   await sessions.save(session('one', 1));

@@ -1,11 +1,21 @@
-import { chmodSync, chownSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import type { Hint } from '../store.ts';
+import { createTaskStore } from './factory.ts';
 import { getDefaultPath } from './sqlite/database-file.ts';
 import { createSqliteStore } from './sqlite.ts';
 
@@ -36,7 +46,7 @@ test('every file is readable by its owner alone', async () => {
   using folder = temporaryFolder();
   await using store = createSqliteStore(folder);
   await store.create({ tenant: 'acme', agent: 'a', input: 'secret' });
-  for (const suffix of ['', '-wal', '-shm', '-bell']) {
+  for (const suffix of ['', '-wal', '-shm', '-bus.1']) {
     expect([suffix, statSync(folder.file + suffix).mode & 0o777]).toEqual([suffix, 0o600]);
   }
 });
@@ -97,7 +107,9 @@ test('no operation reads a whole table', async () => {
     'SELECT record FROM worker_sessions WHERE expiresAt > ?1',
     'SELECT id FROM tasks WHERE endedAt <= ?1 LIMIT 5',
     'SELECT * FROM journal WHERE id = ?1 AND position > ?2 ORDER BY position LIMIT 5',
-    'SELECT number FROM changes WHERE number > ?1 ORDER BY number LIMIT 5',
+    'SELECT i.inbox FROM interests i JOIN inboxes b ON b.inbox = i.inbox WHERE i.name IN (?1, ?2) AND b.until > ?3',
+    'SELECT inbox FROM inboxes WHERE until < ?1 LIMIT 5',
+    'DELETE FROM interests WHERE inbox = ?1',
     'SELECT head FROM sessions WHERE id = ?1',
     'SELECT head FROM sessions WHERE (updatedAt, id) < (?1, ?2) ORDER BY updatedAt DESC, id DESC LIMIT 5',
     'SELECT head FROM sessions WHERE cwd = ?1 AND (updatedAt, id) < (?2, ?3) ORDER BY updatedAt DESC, id DESC LIMIT 5',
@@ -109,8 +121,8 @@ test('no operation reads a whole table', async () => {
 });
 
 /** A running task, and a store that watches its worker. */
-async function watched(folder: { file: string }, world = createVirtualWorld()) {
-  const store = createSqliteStore({ file: folder.file, world, pollIntervalMs: 1_000 });
+async function watched(folder: { file: string }) {
+  const store = createSqliteStore({ file: folder.file, pollIntervalMs: 20 });
   const receipt = await store.create({ tenant: 'acme', agent: 'a', input: 'hello' });
   const id = receipt.result === 'created' ? receipt.task.id : '';
   await store.claim(id, { session: 's1', claim: 'c1', worker: 'w1', leaseMs: 60_000 });
@@ -121,16 +133,19 @@ async function watched(folder: { file: string }, world = createVirtualWorld()) {
     wake();
   });
   const next = (): Promise<void> => new Promise((resolve) => (wake = resolve));
-  return { store, world, ref: { tenant: 'acme', id }, hints, next };
+  return { store, ref: { tenant: 'acme', id }, hints, next };
 }
 
-test('an invalid note in the notifier is ignored, and the next cancel still arrives', async () => {
+test('what is no message in a file of the bus is ignored, and the next cancel still arrives', async () => {
   using folder = temporaryFolder();
   const { store, ref, hints, next } = await watched(folder);
   await using other = createSqliteStore(folder);
   const told = next();
-  for (const garbage of ['x\n', '1 {"first":1,"hints":[{"type":"cancel","id":"forged"}]}\n', '\n', '0 \n']) {
-    writeFileSync(`${folder.file}-bell`, garbage);
+  const raw = new DatabaseSync(folder.file);
+  const inbox = String(raw.prepare('SELECT inbox FROM inboxes').get()!['inbox']).replace('file:', '');
+  raw.close();
+  for (const garbage of ['x\n', `${inbox}\n`, `${inbox} 4 W10=W10=\n`, `${inbox} 4 W3s=\n`, '\0', `${inbox} 900 W1`]) {
+    appendFileSync(`${folder.file}-bus.1`, garbage);
   }
   await other.cancel(ref);
   await told;
@@ -138,9 +153,9 @@ test('an invalid note in the notifier is ignored, and the next cancel still arri
   await store[Symbol.asyncDispose]();
 });
 
-test('a change notifier file that others can write to is made private', async () => {
+test('a file of the bus that others can write to is made private', async () => {
   using folder = temporaryFolder();
-  const notifier = `${folder.file}-bell`;
+  const notifier = `${folder.file}-bus.1`;
   writeFileSync(notifier, '');
   chmodSync(notifier, 0o666);
   await using store = createSqliteStore(folder);
@@ -148,24 +163,24 @@ test('a change notifier file that others can write to is made private', async ()
   expect(store.name).toBe('sqlite');
 });
 
-test('a change notifier file that is a symbolic link is rejected', () => {
+test('a file of the bus that is a symbolic link is rejected', () => {
   using folder = temporaryFolder();
   writeFileSync(`${folder.file}-elsewhere`, '');
-  symlinkSync(`${folder.file}-elsewhere`, `${folder.file}-bell`);
+  symlinkSync(`${folder.file}-elsewhere`, `${folder.file}-bus.1`);
   expect(() => createSqliteStore(folder)).toThrow(/ELOOP/);
 });
 
 test.skipIf(process.getuid?.() !== 0)(
-  'a change notifier file of another user is rejected (only root can create one)',
+  'a file of the bus of another user is rejected (only root can create one)',
   () => {
     using folder = temporaryFolder();
-    writeFileSync(`${folder.file}-bell`, '');
-    chownSync(`${folder.file}-bell`, 65_534, 65_534);
+    writeFileSync(`${folder.file}-bus.1`, '');
+    chownSync(`${folder.file}-bus.1`, 65_534, 65_534);
     expect(() => createSqliteStore(folder)).toThrow(/belongs to another user/);
   },
 );
 
-test('the bell brings the order along', async () => {
+test('a cancel brings its order along', async () => {
   using folder = temporaryFolder();
   const { store, ref, hints, next } = await watched(folder);
   await using other = createSqliteStore(folder);
@@ -178,38 +193,14 @@ test('the bell brings the order along', async () => {
   await store[Symbol.asyncDispose]();
 });
 
-test('a cancel whose notification was lost is found by the poll', async () => {
-  using folder = temporaryFolder();
-  const { store, world, ref, hints } = await watched(folder);
-  // The other process now writes to a notifier that we do not watch.
-  rmSync(`${folder.file}-bell`);
-  await using other = createSqliteStore(folder);
-  await other.cancel(ref);
-  expect(hints).toEqual([]);
-  await world.clock.advance(1_000);
-  expect(hints).toMatchObject([{ type: 'cancel', id: ref.id }]);
-  await store[Symbol.asyncDispose]();
-});
-
-test('a process that missed changes is asked to look at everything', async () => {
-  using folder = temporaryFolder();
-  const { store, world, ref, hints } = await watched(folder);
-  rmSync(`${folder.file}-bell`);
-  await using other = createSqliteStore(folder);
-  for (let i = 0; i < 3; i++) await other.send(ref, { type: 'steer', message: i });
-  const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
-  using raw = new DatabaseSync(folder.file);
-  raw.exec('DELETE FROM changes WHERE number < (SELECT max(number) FROM changes)');
-  await world.clock.advance(1_000);
-  expect(hints).toEqual([{ type: 'resync' }]);
-  await store[Symbol.asyncDispose]();
-});
-
-test('the bell does not grow', async () => {
+test('without a listener nothing is sent', async () => {
   using folder = temporaryFolder();
   await using store = createSqliteStore(folder);
+  await using other = createSqliteStore(folder);
+  await using watching = await other.watch({ tenant: 'other' }, () => {});
   for (let i = 0; i < 50; i++) await store.create({ tenant: 'acme', agent: 'a', input: i });
-  expect(statSync(`${folder.file}-bell`).size).toBeLessThanOrEqual(4_096);
+  expect(statSync(`${folder.file}-bus.1`).size).toBe(0);
+  expect(watching).toBeDefined();
 });
 
 test('a file from before the first release, or of another program, is rejected and left alone', () => {
@@ -220,4 +211,13 @@ test('a file from before the first release, or of another program, is rejected a
   expect(() => createSqliteStore(folder)).toThrow(/before the first release/);
   using still = new DatabaseSync(folder.file);
   expect(still.prepare('PRAGMA user_version').get()).toEqual({ user_version: 4 });
+});
+
+test.each([':memory:', 'file::memory:?cache=shared', ''])('the file %j is rejected, and nothing is created', (file) => {
+  const before = readdirSync('.');
+  for (const config of [{ backend: 'sqlite', file } as const, `sqlite:${file}`])
+    expect(() => createTaskStore(config)).toThrow(
+      `file: expected the path of a file; for a store in memory, use backend 'memory', got ${JSON.stringify(file)}`,
+    );
+  expect(readdirSync('.')).toEqual(before);
 });

@@ -1,28 +1,31 @@
-import { type Clock, systemClock, type World } from '@whoa/core/embed';
+import type { World } from '@whoa/core/embed';
+import { FileBus } from '../bus/file-bus.ts';
+import { openBus } from '../bus/open-bus.ts';
+import type { WordSource } from '../delivery.ts';
 import type { Hint, TaskStore, WatchFilter } from '../store.ts';
-import type { StoreOptions } from '../store-options.ts';
+import type { SharedStoreOptions, StoreOptions } from '../store-options.ts';
 import { createCheckedStore } from './checked/checked-store.ts';
 import type { StoredSettings } from './driver.ts';
 import { createLocalDriver, type Engine } from './local.ts';
-import { Database, isBusy } from './sqlite/database.ts';
+import { ChangeNotifier } from './notify/notifier.ts';
+import { Database } from './sqlite/database.ts';
 import { getDefaultPath, prepareFile } from './sqlite/database-file.ts';
-import { ChangeNotifier } from './sqlite/notifier.ts';
-import { changesAfter, createTables, lastChange, MAX_CHANGES, type SqliteTables } from './sqlite/tables.ts';
+import { SqliteInterests } from './sqlite/interests.ts';
+import { createTables, type SqliteTables } from './sqlite/tables.ts';
 import { createStoreRules, toRetention } from './store-rules.ts';
-import { Watchers } from './watchers.ts';
 
-export interface SqliteStoreOptions extends Omit<StoreOptions, 'shards'> {
+export interface SqliteStoreOptions extends StoreOptions, SharedStoreOptions {
   /**
    * The database file. Defaults to a file in the user's state folder. Don't use a folder that other users can write to.
    */
-  readonly file?: string;
+  readonly file?: string | undefined;
   /**
    * `process`: survives a crash of any process. `power`: also survives a power cut, but flushes the disk on each write.
    */
-  readonly durability?: 'process' | 'power';
-  /** How often watchers poll, in case the change notifier missed a change. */
-  readonly pollIntervalMs?: number;
-  readonly world?: World;
+  readonly durability?: 'process' | 'power' | undefined;
+  /** How often the file of the bus is read, in case its watch missed a message. */
+  readonly pollIntervalMs?: number | undefined;
+  readonly world?: World | undefined;
 }
 
 const POLL_MS = 1_000;
@@ -46,33 +49,23 @@ class SqliteEngine implements Engine {
   readonly tables: SqliteTables;
   readonly now: () => number;
   readonly #database: Database;
+  readonly #interests: SqliteInterests;
   readonly #notifier: ChangeNotifier;
-  readonly #watchers = new Watchers();
-  readonly #clock: Clock;
-  readonly #pollIntervalMs: number;
-  #poll: Disposable | undefined;
-  #listening: Promise<void> | undefined;
-  #lastReceived = 0;
-  #lastNotified = 0;
 
-  constructor({
-    file = getDefaultPath(),
-    durability = 'process',
-    pollIntervalMs = POLL_MS,
-    world,
-  }: SqliteStoreOptions) {
+  constructor(options: SqliteStoreOptions) {
+    const { file = getDefaultPath(), durability = 'process', pollIntervalMs = POLL_MS, world } = options;
     prepareFile(file);
     const synchronous = durability === 'power' ? 'FULL' : 'NORMAL';
     this.#database = new Database(file, { synchronous });
+    this.#interests = new SqliteInterests(this.#database);
     try {
-      this.#notifier = new ChangeNotifier(`${file}-bell`, file);
+      const bus = openBus(options.bus, { kind: 'file', open: () => new FileBus(file, pollIntervalMs) });
+      this.#notifier = new ChangeNotifier({ ...bus, interests: this.#interests });
     } catch (error) {
       this.#database.close();
       throw error;
     }
-    this.tables = createTables(this.#database);
-    this.#clock = world?.clock ?? systemClock;
-    this.#pollIntervalMs = pollIntervalMs;
+    this.tables = createTables(this.#database, (task) => this.#interests.readers(task));
     // Use the wall clock, which all processes of a machine share. A monotonic clock starts again in each process.
     this.now = world === undefined ? () => Date.now() : () => world.clock.now();
   }
@@ -82,13 +75,12 @@ class SqliteEngine implements Engine {
   }
 
   async transact<T>(work: () => T): Promise<T> {
-    const { answer, hints, first } = await this.#database.write(() => {
-      const lastNotified = this.tables.begin();
+    const { answer, wanted } = await this.#database.write(() => {
+      const hints = this.tables.begin();
       const done = work();
-      if (lastNotified.hints.length > 0) this.#trimChanges(lastNotified.hints.length);
-      return { answer: done, hints: lastNotified.hints, first: lastNotified.last - lastNotified.hints.length + 1 };
+      return { answer: done, wanted: this.#interests.find(hints) };
     });
-    if (hints.length > 0) this.#notifier.notify(first, hints);
+    for (const [inbox, hint] of wanted) this.#notifier.notify(inbox, hint);
     return answer;
   }
 
@@ -99,93 +91,16 @@ class SqliteEngine implements Engine {
     });
   }
 
-  async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
-    const watcher = this.#watchers.add(filter, listener);
-    const leave = async (): Promise<void> => {
-      await watcher[Symbol.asyncDispose]();
-      if (this.#watchers.size === 0) this.#stopListening();
-    };
-    try {
-      await (this.#listening ??= this.#startListening());
-    } catch (error) {
-      await leave();
-      throw error;
-    }
-    return { [Symbol.asyncDispose]: leave };
+  watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
+    return this.#notifier.watch(filter, listener);
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    this.#watchers.clear();
-    this.#stopListening();
-    this.#notifier[Symbol.dispose]();
+  show(words: WordSource): void {
+    this.#notifier.show(words);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#notifier[Symbol.asyncDispose]();
     this.#database.close();
-    return Promise.resolve();
-  }
-
-  #trimChanges(lastNotified: number): void {
-    this.#lastNotified += lastNotified;
-    if (this.#lastNotified < MAX_CHANGES / 10) return;
-    this.#lastNotified = 0;
-    this.#database.run('DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?', [MAX_CHANGES]);
-  }
-
-  /** Handles a notification. If it contains the next change, the database need not be read. */
-  #onNotification(): void {
-    const last = this.#notifier.readLast();
-    const next = this.#lastReceived + 1;
-    if (last?.first !== next) {
-      const isOld = last !== undefined && last.first + last.hints.length <= next;
-      if (!isOld) this.#listen();
-      return;
-    }
-    this.#lastReceived += last.hints.length;
-    for (const hint of last.hints) this.#watchers.notify(hint);
-  }
-
-  /** Notifies watchers of the changes since the last notification. */
-  #listen(): void {
-    try {
-      if (this.#watchers.size > 0) this.#notifyChanges();
-    } catch (error) {
-      // Another process holds the lock; the next notification or poll finds the same changes again.
-      if (!isBusy(error)) throw error;
-    }
-  }
-
-  #notifyChanges(): void {
-    for (;;) {
-      const { hints, last, missed, more } = changesAfter(this.#database, this.#lastReceived);
-      this.#lastReceived = last;
-      if (missed) this.#watchers.notify({ type: 'resync' });
-      for (const hint of hints) this.#watchers.notify(hint);
-      if (!more) return;
-    }
-  }
-
-  #pollAgain(): void {
-    this.#poll?.[Symbol.dispose]();
-    this.#poll = this.#clock.setTimer(
-      this.#pollIntervalMs,
-      () => {
-        this.#listen();
-        this.#pollAgain();
-      },
-      { keepAlive: false },
-    );
-  }
-
-  async #startListening(): Promise<void> {
-    this.#lastReceived = await this.#database.read(() => lastChange(this.#database));
-    // All watchers may have left in the meantime.
-    if (this.#watchers.size === 0) return;
-    this.#notifier.listen(() => this.#onNotification());
-    this.#pollAgain();
-  }
-
-  #stopListening(): void {
-    this.#listening = undefined;
-    this.#notifier.silence();
-    this.#poll?.[Symbol.dispose]();
-    this.#poll = undefined;
   }
 }

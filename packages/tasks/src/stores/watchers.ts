@@ -1,4 +1,5 @@
 import type { Hint, WatchFilter } from '../store.ts';
+import type { TaskRef } from '../task.ts';
 
 interface Watcher {
   readonly filter: WatchFilter;
@@ -45,6 +46,15 @@ export class Watchers {
     }
   }
 
+  /** Whether somebody reads a task. */
+  isRead(task: TaskRef): boolean {
+    return this.#findReaders(task).length > 0;
+  }
+
+  #findReaders({ tenant, id }: TaskRef): Watcher[] {
+    return [...(this.#watchers.get(`id ${id}`) ?? [])].filter(({ filter }) => filter.words && filter.tenant === tenant);
+  }
+
   clear(): void {
     this.#watchers.clear();
     this.#size = 0;
@@ -52,7 +62,9 @@ export class Watchers {
 
   #concerned(hint: Hint): Watcher[] {
     if (hint.type === 'resync') return [...this.#watchers.values()].flatMap((group) => [...group]);
-    if (hint.type === 'ready') return [...(this.#watchers.get(`worker ${hint.worker}`) ?? [])];
+    if (hint.type === 'ready' || hint.type === 'watched')
+      return [...(this.#watchers.get(`worker ${hint.worker}`) ?? [])];
+    if (hint.type === 'frame') return this.#findReaders(hint);
     const keys = [ANY, ...FIELDS.map((field) => `${field} ${hint[field]}`)];
     const found = keys.flatMap((key) => [...(this.#watchers.get(key) ?? [])]);
     return found.filter(({ filter }) =>

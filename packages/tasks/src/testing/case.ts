@@ -22,7 +22,7 @@ export interface ContractCase {
   readonly title: string;
   readonly options?: StoreOptions;
   /** Needs what not every store has. */
-  readonly needs?: 'second client' | 'another format';
+  readonly needs?: 'second client' | 'another format' | 'live words';
   run(context: CaseContext): Promise<void>;
 }
 

@@ -8,7 +8,7 @@ export {
 } from './contract.ts';
 
 // The stores of this package as kinds.
-export { memoryStoreKind, sqliteStoreKind, createRedisStoreKind } from './kinds.ts';
+export { memoryStoreKind, sqliteStoreKind } from './kinds.ts';
 
 // Random commands against a model.
 export { checkStoreModel } from './model.ts';

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,8 +5,6 @@ import { createVirtualWorld } from '@whoa/core/testing';
 import type { TaskStore } from '../store.ts';
 import type { StoreOptions } from '../store-options.ts';
 import { createMemoryStore } from '../stores/memory.ts';
-import type { RedisStoreOptions } from '../stores/redis/options.ts';
-import { openRedisStore } from '../stores/redis.ts';
 import { createSqliteStore } from '../stores/sqlite.ts';
 import type { StoreKind } from './contract.ts';
 
@@ -51,33 +48,3 @@ export const sqliteStoreKind: StoreKind = {
     });
   },
 };
-
-/**
- * Describes the Redis store to the contract, on a server that runs. Every case has its own prefix and clock; `setField`
- * writes into a hash as an administrator would.
- *
- * @returns The kind.
- */
-export function createRedisStoreKind(
-  name: string,
-  address: Pick<RedisStoreOptions, 'url' | 'cluster' | 'sentinel' | 'timeoutMs'>,
-  { setField }: { setField?: (key: string, field: string, value: string) => Promise<unknown> } = {},
-): StoreKind {
-  return {
-    name,
-    ...(setField === undefined && { skips: { 'another format': 'nothing was given that could write another format' } }),
-    createHarness() {
-      const prefix = `contract-${randomUUID()}`;
-      let advancedMs = 0;
-      const open = (options: StoreOptions): Promise<TaskStore> =>
-        Promise.resolve(openRedisStore({ shards: 1, ...options, ...address, prefix }, () => advancedMs));
-      return Promise.resolve({
-        open,
-        openSecond: (options = {}) => open(options),
-        advance: (ms: number) => Promise.resolve(void (advancedMs += ms)),
-        setFormat: async (format: number) => void (await setField?.(`${prefix}:{s0}:layout`, 'format', `${format}`)),
-        [Symbol.asyncDispose]: () => Promise.resolve(),
-      });
-    },
-  };
-}

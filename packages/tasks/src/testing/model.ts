@@ -34,7 +34,7 @@ export interface ModelOptions {
  */
 export async function checkStoreModel(fc: typeof FastCheck, kind: StoreKind, options: ModelOptions): Promise<void> {
   const { runs, seed = 1, maxCommands = 40 } = options;
-  const commands = fc.commands(createCommands(fc), { maxCommands: maxCommands });
+  const commands = fc.commands(createCommands(fc), { maxCommands });
   const property = fc.asyncProperty(commands, async (sequence) => {
     await usingResource(await kind.createHarness(), async (harness) => {
       await usingResource(await harness.open({ maxAttempts: MAX_ATTEMPTS }), async (store) => {

@@ -42,7 +42,6 @@ export async function take(
 export function createTakeRequest(): TakeRequest {
   const [session, claim] = [fresh('session'), fresh('claim')];
   return {
-    domain: 0,
     session,
     claim,
     worker: 'w1',

@@ -5,6 +5,7 @@ import { describeError } from '@whoa/core/internal';
 import { forwardCancel } from './forward-cancel.ts';
 import { loadClient, OpenConnection, type ServerOptions } from './open-connection.ts';
 import { describeFailure } from './request-failure.ts';
+import { ToolList } from './tool-list.ts';
 
 /** After this many ends in a row without one response, the server is not started for a while. */
 const MAX_CRASHES = 3;
@@ -37,6 +38,7 @@ export interface ExtensionRequest<T extends StandardSchemaV1> {
 /** A connection to one server: opened on first use, reopened after a crash, closed by disposing it. */
 export class McpConnection implements AsyncDisposable {
   readonly #options: ConnectionOptions;
+  readonly #tools: ToolList;
   #connection: Promise<OpenConnection> | undefined;
   readonly #open = new Set<OpenConnection>();
   #crashes = 0;
@@ -46,20 +48,47 @@ export class McpConnection implements AsyncDisposable {
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
+    this.#tools = new ToolList(options.name);
   }
 
   async listTools(token: CancellationToken): Promise<McpTool[]> {
-    const { tools } = await this.#use(token, ({ client }, signal) => client.listTools({}, { signal }));
-    return tools;
+    // Before the request: the server may change them again meanwhile.
+    this.#tools.isStale = false;
+    try {
+      const { tools } = await this.#use(
+        token,
+        ({ client }, signal) => client.listTools({}, { signal, cacheMode: 'refresh' }),
+        {
+          isListing: true,
+        },
+      );
+      this.#tools.set(tools);
+      return tools;
+    } catch (error) {
+      this.#tools.isStale = true;
+      throw error;
+    }
   }
 
   async call({ name, args, onProgress, token }: ServerCall): Promise<CallToolResult> {
+    if (this.#tools.isStale) await this.#listAgain(token);
+    this.#tools.check(name);
     const options = { onprogress: onProgress, timeout: REQUEST_MS };
     return this.#use(
       token,
       ({ client }, signal) => client.callTool({ name, arguments: args }, { ...options, signal }),
       { mayStartTask: true },
     );
+  }
+
+  async #listAgain(token: CancellationToken): Promise<void> {
+    try {
+      await this.listTools(token);
+    } catch (error) {
+      if (token.isCancelled) throw new CancelledError(token.reason!);
+      // Not the original: nothing was called, so nothing is unknown.
+      throw new Error(describeError(error), { cause: error });
+    }
   }
 
   /** Sends a request of an extension. Reopens the connection if it was lost. */
@@ -101,7 +130,7 @@ export class McpConnection implements AsyncDisposable {
   async #use<T>(
     token: CancellationToken,
     work: (connection: OpenConnection, signal: AbortSignal) => Promise<T>,
-    { mayStartTask = false } = {},
+    { mayStartTask = false, isListing = false } = {},
   ): Promise<T> {
     // The connection is shared: a cancelled call stops waiting, and it still opens for the others.
     const ready = await waitUntilLevel(this.#getConnection(), token, 'drain');
@@ -113,7 +142,8 @@ export class McpConnection implements AsyncDisposable {
     const cancel = forwardCancel(token, { clock: this.clock, debounceMs });
     try {
       const result = await work(connection, cancel.signal);
-      this.#crashes = 0;
+      // A server that lists its tools and crashes in every call does not work.
+      if (!isListing) this.#crashes = 0;
       return result;
     } catch (error) {
       const onUnusable = (): void => this.#retire(connection);
@@ -139,7 +169,10 @@ export class McpConnection implements AsyncDisposable {
 
   async #connect(): Promise<OpenConnection> {
     const { name, connectTimeoutMs } = this.#options;
-    const connection = new OpenConnection(await loadClient(), this.#options);
+    const connection = new OpenConnection(await loadClient(), {
+      ...this.#options,
+      onToolsChanged: () => (this.#tools.isStale = true),
+    });
     connection.client.onclose = () => this.#lost(connection);
     this.#open.add(connection);
     try {
@@ -159,6 +192,7 @@ export class McpConnection implements AsyncDisposable {
   #lost(connection: OpenConnection): void {
     if (!this.#open.delete(connection) || this.#closed || connection.retired) return;
     this.#connection = undefined;
+    this.#tools.isStale = true;
     this.#crashes++;
     this.#lastCrashAt = this.#options.clock.now();
   }

@@ -130,6 +130,25 @@ describe.each(['stdio', 'http'] as const)('%s', (mode) => {
     expect(more.content).toContain('only yes or no questions can be answered');
   });
 
+  test('a form that a yes sends as it is is shown with every field, and its defaults are sent', async () => {
+    let shown = '';
+    approve = ({ message }) => {
+      shown = message;
+      return true;
+    };
+    expect((await callTool(opened.tool('asks_form'), {})).content).toBe(
+      'the answer was accept {"region":"eu","force":true}',
+    );
+    expect(shown).toBe(
+      'Deploy to production?\n\nYes sends this form:\n- "region", Where: "eu"\n- "note": empty\n- "force", Skip tests: true',
+    );
+  });
+
+  test('a form with a field that needs more than a default is not shown, and fails', async () => {
+    approve = () => expect.unreachable('must not be asked');
+    expect((await callTool(opened.tool('asks_object'), {})).content).toContain('only yes or no questions');
+  });
+
   test('a cancel while the user is asked withdraws the question and cancels the task', async () => {
     const { promise: asked, resolve } = Promise.withResolvers<AbortSignal>();
     approve = (_, { signal }) => {

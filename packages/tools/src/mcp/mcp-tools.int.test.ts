@@ -259,6 +259,44 @@ test.each([
   await expect(openMisbehaving(mode)).rejects.toThrow(`could not be reached (${words})`);
 });
 
+test.each([
+  ['large-schema', "a tool 'go' with 69 KiB of description and schema; the limit is 64 KiB"],
+  ['large-description', "a tool 'go' with 69 KiB of description and schema; the limit is 64 KiB"],
+  ['large-list', 'tools with 587 KiB of descriptions and schemas; the limit is 512 KiB'],
+  ['many-tools', '501 tools; the limit is 500'],
+])('a server whose tools are too large for a model (%s) is rejected', async (mode, words) => {
+  await expect(openMisbehaving(mode)).rejects.toThrow(`The MCP server 'odd' has ${words}`);
+});
+
+test.each([
+  ['removes', "no longer has the tool 'go'"],
+  ['changes-input', "changed the input or the hints of its tool 'go'"],
+  ['changes-hints', "changed the input or the hints of its tool 'go'"],
+])('a tool that is not what it was when the server was opened (%s) is not called', async (mode, words) => {
+  await using odd = await openMisbehaving(mode);
+  expect(await callTool(odd.tools[0]!, {})).toMatchObject({ state: 'finished', content: 'call 1' });
+  for (let again = 0; again < 2; again++) {
+    const refused = await callTool(odd.tools[0]!, {});
+    expect(refused).toMatchObject({ state: 'failed' });
+    expect(refused.content).toContain(`The MCP server 'odd' ${words}, so it was not called`);
+  }
+  if (mode === 'removes') expect(await callTool(odd.tools[1]!, {})).toMatchObject({ content: 'call 2' });
+});
+
+test('a new description does not keep a tool from being called', async () => {
+  await using odd = await openMisbehaving('changes-words');
+  for (let call = 1; call <= 3; call++)
+    expect(await callTool(odd.tools[0]!, {})).toMatchObject({ state: 'finished', content: `call ${call}` });
+});
+
+test('a call whose tool list cannot be read was not made: it failed, and nothing is unknown', async () => {
+  await using odd = await openMisbehaving('fails-to-list');
+  await callTool(odd.tools[0]!, {});
+  const failed = await callTool(odd.tools[0]!, {});
+  expect(failed).toMatchObject({ state: 'failed' });
+  expect(failed.content).toContain('exit code 3');
+});
+
 test('an answer that is too long is not read, even if it comes to an end', async () => {
   await using odd = await openMisbehaving('giant');
   const result = await callTool(odd.tools[0]!, {});

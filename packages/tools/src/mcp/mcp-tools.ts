@@ -7,10 +7,10 @@ import type { McpTransport } from './open-connection.ts';
 import { resolveServer, startServersIn } from './server-process.ts';
 import type { McpApprove } from './task-requests.ts';
 import { toolFromMcp } from './tool-from-mcp.ts';
+import { checkToolSizes } from './tool-list.ts';
 
 const CONNECT_MS = 30_000;
 const CALL_MS = 600_000;
-const MAX_TOOLS = 500;
 
 export interface McpOptions {
   readonly transport: McpTransport;
@@ -20,18 +20,18 @@ export interface McpOptions {
    * Whether to trust the server's hints about its tools: a tool that claims to be read-only then runs without an approval.
    * Defaults to `false`.
    */
-  readonly trustHints?: boolean;
-  readonly connectTimeoutMs?: number;
+  readonly trustHints?: boolean | undefined;
+  readonly connectTimeoutMs?: number | undefined;
   /** The time limit of a call. */
-  readonly callTimeoutMs?: number;
+  readonly callTimeoutMs?: number | undefined;
   /** Answers a task of the server that asks yes or no. Without it, a task that asks is cancelled and its call fails. */
-  readonly approve?: McpApprove;
+  readonly approve?: McpApprove | undefined;
   /** The containment of a stdio server. Share that of the host. Defaults to a new one for this server. */
-  readonly containment?: Containment;
-  readonly clock?: Clock;
+  readonly containment?: Containment | undefined;
+  readonly clock?: Clock | undefined;
   /** Cancels the connecting. */
-  readonly token?: CancellationToken;
-  readonly signal?: AbortSignal;
+  readonly token?: CancellationToken | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The tools of one server. Dispose it to close the connection and to end the server it started. */
@@ -86,8 +86,7 @@ export async function createMcpTools(options: McpOptions): Promise<McpTools> {
       ...(options.token && { token: options.token }),
       ...(options.signal && { signal: options.signal }),
     });
-    if (found.length > MAX_TOOLS)
-      throw new Error(`The MCP server '${name}' has ${found.length} tools; the limit is ${MAX_TOOLS}`);
+    checkToolSizes(name, found);
     const names = new Names(name);
     const { approve } = options;
     return {

@@ -12,13 +12,13 @@ export type McpTransport =
        * Whether to offer the server the 2026 protocol, which MCP tasks need. Defaults to `false`: some older servers exit
        * when they are asked. HTTP servers are always asked.
        */
-      readonly negotiate?: boolean;
+      readonly negotiate?: boolean | undefined;
     } & ServerCommand)
   | {
       readonly type: 'http';
       readonly url: string;
       /** Sent with every request, for example `Authorization`. */
-      readonly headers?: Readonly<Record<string, string>>;
+      readonly headers?: Readonly<Record<string, string>> | undefined;
     };
 
 export interface ServerOptions {
@@ -26,6 +26,11 @@ export interface ServerOptions {
   readonly startServer: StartServer;
   /** Whether tasks of the server may ask yes or no. */
   readonly asks: boolean;
+}
+
+interface OpenOptions extends ServerOptions {
+  /** Called when the server may have other tools than it listed last. */
+  readonly onToolsChanged: () => void;
 }
 
 /** One connection to a server, with what it needs to know of its calls. */
@@ -38,14 +43,15 @@ export class OpenConnection {
   /** Why we closed it, if we did. */
   #fault: string | undefined;
 
-  constructor(library: ClientLibrary, { transport, startServer, asks }: ServerOptions) {
+  constructor(library: ClientLibrary, { transport, startServer, asks, onToolsChanged }: OpenOptions) {
     const isStdio = transport.type === 'stdio';
     this.#transport = isStdio ? new StdioTransport(transport, startServer) : this.#createHttp(library, transport);
     this.#transport.onmessage = wrapTaskResponse;
     // Newer servers treat the end of a request as its cancel. Without negotiation an older way is used that some ignore.
     const mode = isStdio && transport.negotiate !== true ? 'legacy' : 'auto';
     const capabilities = { extensions: { [TASKS_EXTENSION]: {} }, ...(asks && { elicitation: { form: {} } }) };
-    const options = { versionNegotiation: { mode }, capabilities } as const;
+    const listChanged = { tools: { autoRefresh: false, debounceMs: 0, onChanged: onToolsChanged } };
+    const options = { versionNegotiation: { mode }, capabilities, listChanged } as const;
     this.client = new library.Client({ name: 'whoa', version: '0.1.0' }, options);
     // Late responses to cancelled calls and stray output arrive here; the calls themselves have ended.
     this.client.onerror = () => undefined;

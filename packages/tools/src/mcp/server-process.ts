@@ -6,10 +6,10 @@ import { createShellEnvironment } from '../shell/environment.ts';
 
 export interface ServerCommand {
   readonly command: string;
-  readonly args?: readonly string[];
+  readonly args?: readonly string[] | undefined;
   /** Added to the few harmless variables that a server inherits. It gets no others. */
-  readonly env?: Readonly<Record<string, string>>;
-  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly cwd?: string | undefined;
 }
 
 /** How a server's process ended: `exit code 3`, `SIGKILL`. */

@@ -4,6 +4,7 @@ import { waitUntilLevel } from '@whoa/core/embed';
 import { rankLevel } from '@whoa/core/internal';
 import type { McpConnection, ServerCall } from './connection.ts';
 import { followTask, TaskFailedError, type TaskRequests } from './follow-task.ts';
+import { readPlainForm } from './form.ts';
 import { LostAnswerError } from './lost-answer.ts';
 import { loadClient } from './open-connection.ts';
 import { type AskingTask, acknowledgement, type InputRequest, parseTask, serverTask } from './server-task.ts';
@@ -12,6 +13,7 @@ import { type AskingTask, acknowledgement, type InputRequest, parseTask, serverT
 interface McpQuestion {
   readonly server: string;
   readonly tool: string;
+  /** With every field of its form, and what a yes sends in it. */
   readonly message: string;
 }
 
@@ -113,15 +115,15 @@ async function answerAll({ inputRequests }: AskingTask, answering: Answering): P
   const { connection, answers, approve, call } = answering;
   for (const [key, request] of Object.entries(inputRequests)) {
     if (answers.has(key)) continue;
-    const message = findQuestion(request);
-    if (message === undefined || approve === undefined) {
-      const words = `The MCP server '${connection.name}' asks for input (${message ?? request.method})`;
+    const found = findQuestion(request);
+    if (found === undefined || approve === undefined) {
+      const words = `The MCP server '${connection.name}' asks for input (${found?.message ?? request.method})`;
       const help =
         approve === undefined ? 'pass approve to createMcpTools' : 'only yes or no questions can be answered';
       throw new TaskFailedError(`${words}, so its task was cancelled; ${help}`);
     }
     const stop = new AbortController();
-    const question = { server: connection.name, tool: call.name, message };
+    const question = { server: connection.name, tool: call.name, message: found.message };
     const asked = Promise.resolve().then(() => approve(question, { signal: stop.signal }));
     const answer = await waitUntilLevel(asked, call.token, 'drain');
     if (answer.by === 'error') throw answer.error;
@@ -129,18 +131,18 @@ async function answerAll({ inputRequests }: AskingTask, answering: Answering): P
       stop.abort('cancelled');
       return false;
     }
-    answers.set(key, answer.value === true ? { action: 'accept', content: {} } : { action: 'decline' });
+    answers.set(key, answer.value === true ? { action: 'accept', content: found.content } : { action: 'decline' });
   }
   return true;
 }
 
-/** The text of a question that yes or no answers. */
-function findQuestion({ method, params = {} }: InputRequest): string | undefined {
+/** A question that yes or no answers, with every field that a yes sends. */
+function findQuestion({ method, params = {} }: InputRequest): { message: string; content: object } | undefined {
   const { message, mode = 'form', requestedSchema } = params;
-  const { required = [] } = (requestedSchema ?? {}) as { required?: unknown };
-  const isPlain =
-    method === 'elicitation/create' && mode === 'form' && Array.isArray(required) && required.length === 0;
-  return isPlain && typeof message === 'string' ? message : undefined;
+  const form = method === 'elicitation/create' && mode === 'form' ? readPlainForm(requestedSchema) : undefined;
+  if (form === undefined || typeof message !== 'string') return undefined;
+  const fields = form.fields === '' ? '' : `\n\nYes sends this form:\n${form.fields}`;
+  return { message: message + fields, content: form.content };
 }
 
 interface Limits {

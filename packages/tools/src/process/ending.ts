@@ -1,50 +1,44 @@
-import type { KernelBoundary } from './containment/kernel-boundary.ts';
+import { type Ended, MAX_KILL_MS } from './containment/boundary.ts';
+import type { Look } from './identity/attribution.ts';
 import type { ProcessIdentity, ProcessStatus } from './identity/identity.ts';
 import { isAfter, type ProcessMoment, readMoment } from './identity/moment.ts';
 import { formatIdentity, type Scope, type ScopePart } from './identity/scope.ts';
 import { type SignalResult, signalGroup, signalProcess } from './signal.ts';
 
-/** The result of the last step. `tags`: no tagged process is left; `kernel`: no process at all. */
-export interface Ended {
-  readonly verified: 'kernel' | 'tags' | 'no';
-  /** How many processes were ended. */
-  readonly ended: number;
-  readonly survivors: readonly ProcessIdentity[];
-}
-
-/** How long killed processes may take to end before they count as survivors. */
-const MAX_KILL_MS = 1_500;
-/** How long a fence may take to end the processes inside. */
-const MAX_FENCE_MS = 100;
 /**
- * How often, and for how long, to repeat a look that found no process but may be incomplete, before reporting `no`. On a busy
- * machine others start processes during most looks.
+ * How often, and for how long, to repeat a look that found no process but is not complete, before reporting `no`.
  */
 const MAX_CLEAN_LOOKS = 25;
 const MAX_CLEAN_MS = 500;
 /** Rounds of stopping processes that are still forking. */
 const MAX_FREEZES = 50;
 
+export interface EndingOptions {
+  readonly graceMs: number;
+  /** Called when no process was found for the first time; the proof may follow later. */
+  readonly onDead?: () => void;
+}
+
 /** Ends one command: TERM and CONT, a grace period, STOP, KILL, and a look that verifies it. */
 export class Ending {
   readonly scope: Scope | ScopePart;
-  readonly #fence: KernelBoundary | undefined;
-  /** Processes seen running. Excludes those that ended before, and those that maintain the fence. */
+  /** Processes seen running. */
   readonly #seen = new Set<string>();
   readonly #asked = new Set<string>();
   readonly #frozen = new Set<string>();
   readonly #killed = new Map<string, SignalResult>();
   #askedAt: ProcessMoment | undefined;
   #askUntil: number;
+  #killingSince: number | undefined;
+  readonly #onDead: () => void;
   #cleanLooks = 0;
   #cleanSince = 0;
   #freezes = 0;
-  #fenceUntil: number | undefined;
 
-  constructor(scope: Scope | ScopePart, options: { graceMs: number; fence?: KernelBoundary | undefined }) {
+  constructor(scope: Scope | ScopePart, options: EndingOptions) {
     this.scope = scope;
-    this.#fence = options.fence;
     this.#askUntil = performance.now() + options.graceMs;
+    this.#onDead = options.onDead ?? (() => {});
   }
 
   /** Ends the grace period now. */
@@ -52,28 +46,31 @@ export class Ending {
     this.#askUntil = Math.min(this.#askUntil, performance.now());
   }
 
-  /** Acts on the last look. `again` asks for another look immediately, `wait` for one after an event. */
-  step(look: { isComplete: () => boolean }): Ended | 'again' | 'wait' {
+  /**
+   * Acts on what is known, after a look or before the first one. `again` asks for another look immediately, `wait` for one
+   * after an event.
+   */
+  step(look?: Look): Ended | 'again' | 'wait' {
     const live = this.scope.members;
     const now = performance.now();
-    for (const member of live) if (!this.#fence?.isPost(member)) this.#seen.add(formatIdentity(member));
+    for (const member of live) this.#seen.add(formatIdentity(member));
     if (live.length === 0) return this.#verify(look);
     this.#cleanLooks = 0;
     if (now < this.#askUntil) return this.#ask(live);
     const isLost = live.every((member) => this.#killed.get(formatIdentity(member)) === 'refused');
-    if (isLost || now > this.#askUntil + MAX_KILL_MS) return this.#endedWith('no', live);
+    // Not from the end of the grace period: this process may wake long after it.
+    this.#killingSince ??= now;
+    if (isLost || now > this.#killingSince + MAX_KILL_MS) return this.#endedWith('no', live);
     return this.#kill(live);
   }
 
-  #verify(look: { isComplete: () => boolean }): Ended | 'again' | 'wait' {
-    const isEmpty = this.#fence?.isEmpty();
-    if (isEmpty === true) return this.#endedWith('kernel', []);
-    if (isEmpty === false) this.#fence?.kill();
+  #verify(look: Look | undefined): Ended | 'again' {
+    if (look === undefined) return 'again';
+    this.#onDead();
     if (this.#cleanLooks++ === 0) this.#cleanSince = performance.now();
     const isComplete = look.isComplete();
-    const isProved = isEmpty !== false && isComplete;
-    if (isProved || this.#hasLookedEnough()) return this.#endedWith(isComplete ? 'tags' : 'no', []);
-    return isEmpty === false ? 'wait' : 'again';
+    if (isComplete || this.#hasLookedEnough()) return this.#endedWith(isComplete ? 'tags' : 'no', []);
+    return 'again';
   }
 
   #hasLookedEnough(): boolean {
@@ -83,10 +80,10 @@ export class Ending {
   /** Sends CONT too: stopped processes do not handle TERM. */
   #ask(live: readonly ProcessStatus[]): 'wait' {
     this.#askedAt ??= readMoment();
-    const groups = this.#asked.size === 0 && this.#fence === undefined ? this.#askGroups() : new Set<number>();
+    const groups = this.#asked.size === 0 ? this.#askGroups() : new Set<number>();
     for (const member of live) {
       const name = formatIdentity(member);
-      if (this.#asked.has(name) || this.#fence?.isPost(member) || this.#isCleaningUp(member, live)) continue;
+      if (this.#asked.has(name) || this.#isCleaningUp(member, live)) continue;
       this.#asked.add(name);
       if (!groups.has(member.group) && signalProcess(member, 'SIGTERM') === 'sent') signalProcess(member, 'SIGCONT');
     }
@@ -107,7 +104,6 @@ export class Ending {
   }
 
   #kill(live: readonly ProcessStatus[]): 'again' | 'wait' {
-    if (this.#isFenceAtWork()) return 'wait';
     const [root] = this.scope.roots;
     const unfinished = live.filter((member) => !this.#killed.has(formatIdentity(member)));
     if (unfinished.length === 0) return 'wait';
@@ -128,13 +124,6 @@ export class Ending {
     this.#freezes = 0;
     for (const member of unfinished) this.#killed.set(formatIdentity(member), signalProcess(member, 'SIGKILL'));
     return 'wait';
-  }
-
-  /** Wait for the fence first. Processes left after that have escaped it and are ended by signals. */
-  #isFenceAtWork(): boolean {
-    const now = performance.now();
-    this.#fenceUntil ??= this.#fence?.kill() ? now + MAX_FENCE_MS : now;
-    return now < this.#fenceUntil;
   }
 
   #endedWith(verified: Ended['verified'], survivors: readonly ProcessIdentity[]): Ended {

@@ -1,8 +1,8 @@
 import { lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { findHostCgroup } from './containment/cgroup.ts';
 import { identify, isRunning, type ProcessIdentity } from './identity/identity.ts';
-import { type PidMoment, readPidMoment } from './identity/pid-clock.ts';
 import { type HostTag, readTags, tagKey } from './identity/tags.ts';
 
 /** What a host records about itself, so that another process can clean up after it. */
@@ -13,8 +13,8 @@ export interface HostRecord {
   /** Nor in another PID namespace: containers often share a temporary folder. */
   readonly pidNamespace: string;
   readonly tag: HostTag;
-  /** Before it started its first command. */
-  readonly born: PidMoment;
+  /** Where its commands run if the technique is `cgroup`. */
+  readonly cgroup?: string | undefined;
 }
 
 const PREFIX = 'whoa-host-';
@@ -31,7 +31,7 @@ export function createHostDirectory(tag: HostTag): { folder: string; record: Hos
     bootId: readBootId(),
     pidNamespace: readPidNamespace(),
     tag,
-    born: readPidMoment(),
+    cgroup: findHostCgroup(tag),
   };
   writeFileSync(join(folder, RECORD), JSON.stringify(record), { mode: 0o600 });
   return { folder, record };
@@ -48,7 +48,7 @@ export function removeHostDirectory(folder: string): void {
  */
 export function findAbandonedHostDirectories(): { folder: string; record: HostRecord; mayHaveProcesses: boolean }[] {
   const directories = [];
-  const outer = new Set(readTags('self'));
+  const outer = new Set(readTags('self')?.keys);
   for (const name of readdirSync(tmpdir())) {
     if (!name.startsWith(PREFIX)) continue;
     const folder = join(tmpdir(), name);
@@ -63,7 +63,7 @@ export function findAbandonedHostDirectories(): { folder: string; record: HostRe
 }
 
 /** Trust it only if no other user can have written it. */
-function readRecord(folder: string): HostRecord | undefined {
+export function readRecord(folder: string): HostRecord | undefined {
   try {
     const stats = lstatSync(folder);
     const isOurs = stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o077) === 0;

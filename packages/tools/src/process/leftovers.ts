@@ -1,4 +1,7 @@
-import type { Ended } from './ending.ts';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Ended, MAX_KILL_MS } from './containment/boundary.ts';
+import { Cgroup } from './containment/cgroup.ts';
 import { findAbandonedHostDirectories, type HostRecord, removeHostDirectory } from './host-directory.ts';
 import type { ProcessIdentity } from './identity/identity.ts';
 import { Scope } from './identity/scope.ts';
@@ -7,13 +10,39 @@ import { Sweeper } from './sweeper.ts';
 
 const MAX_TRIES = 10;
 
-/** Ends all processes that a dead host left running, and removes its folder. `roots` are its commands, if known. */
+/** A command of a host, as the host's watchdog knows it. */
+export interface GuardedCommand {
+  readonly root: ProcessIdentity;
+  /** Its number within the host. */
+  readonly number: number;
+}
+
+/** Ends all processes that a dead host left running, and removes its folder. `commands` are those that are known. */
 export async function cleanUpAfterHost(
   { folder, record }: { folder: string; record: HostRecord },
-  roots: readonly ProcessIdentity[] = [],
+  commands: readonly GuardedCommand[] = [],
 ): Promise<Ended> {
+  const ended = await endAll(record, commands);
+  if (record.cgroup !== undefined) new Cgroup(record.cgroup).remove();
+  removeHostDirectory(folder);
+  return ended;
+}
+
+/** Ends all commands of a host. */
+export async function endAll(record: HostRecord, commands: readonly GuardedCommand[]): Promise<Ended> {
+  const roots = commands.map(({ root }) => root);
+  return endOne(record.cgroup, new Scope(tagKey(record.tag), { roots, since: record.host.startTime }));
+}
+
+/** Ends one command of a host. */
+export async function endCommand({ tag, cgroup }: HostRecord, { root, number }: GuardedCommand): Promise<Ended> {
+  const scope = new Scope(tagKey(tag, number), { roots: [root], since: root.startTime });
+  return endOne(cgroup && join(cgroup, `${number}`), scope);
+}
+
+async function endOne(cgroup: string | undefined, scope: Scope): Promise<Ended> {
+  if (cgroup !== undefined && existsSync(cgroup)) return endCgroup(new Cgroup(cgroup));
   const sweeper = new Sweeper();
-  const scope = new Scope(tagKey(record.tag), { roots, since: record.host.startTime, born: record.born });
   sweeper.add(scope);
   let ended = await sweeper.end(scope, { graceMs: 0 });
   // No caller waits for this, so try for longer.
@@ -21,8 +50,14 @@ export async function cleanUpAfterHost(
     const more = await sweeper.end(scope, { graceMs: 0 });
     ended = { ...more, ended: ended.ended + more.ended };
   }
-  removeHostDirectory(folder);
   return ended;
+}
+
+async function endCgroup(cgroup: Cgroup): Promise<Ended> {
+  const running = cgroup.pids().length;
+  cgroup.kill();
+  const isEmpty = await cgroup.waitUntilEmpty(MAX_KILL_MS * MAX_TRIES);
+  return { verified: isEmpty ? 'cgroup' : 'no', ended: running, survivors: [] };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
-import type { KernelBoundary } from './containment/kernel-boundary.ts';
-import { type Ended, Ending } from './ending.ts';
-import { Attribution } from './identity/attribution.ts';
+import type { Ended } from './containment/boundary.ts';
+import { Ending, type EndingOptions } from './ending.ts';
+import { Attribution, type Look } from './identity/attribution.ts';
 import type { Scope, ScopePart } from './identity/scope.ts';
 
 /** The longest pause between two looks while something is being ended. */
@@ -26,14 +26,13 @@ export class Sweeper {
   }
 
   /** Ends the processes of a scope, or a part of them. Call it once per scope. */
-  end(scope: Scope | ScopePart, options: { graceMs: number; fence?: KernelBoundary | undefined }): Promise<Ended> {
+  end(scope: Scope | ScopePart, options: EndingOptions): Promise<Ended> {
     const { promise, resolve } = Promise.withResolvers<Ended>();
     const ending = new Ending(scope, options);
     this.#endings.set(scope, { ending, resolve });
     // Signal the known family immediately, before the expensive full look.
     const isUnderWay =
-      this.#attribution.lookAtFamily('whole' in scope ? scope.whole : scope) &&
-      ending.step({ isComplete: () => false }) === 'wait';
+      this.#attribution.lookAtFamily('whole' in scope ? scope.whole : scope) && ending.step() === 'wait';
     if (this.#isRunning) this.#wake();
     else this.#run(isUnderWay ? TICK_MS : 0).catch((error: unknown) => this.#abandonEndings(error));
     return promise;
@@ -52,9 +51,9 @@ export class Sweeper {
     this.#isRunning = true;
     try {
       if (pauseMs > 0) await this.#pause(pauseMs, 0);
-      while (this.#endings.size > 0) {
+      for (let isFirst = true; this.#endings.size > 0; isFirst = false) {
         const startedAt = performance.now();
-        const look = this.#look();
+        const look = this.#look(isFirst);
         let isHasty = false;
         for (const [scope, { ending, resolve }] of this.#endings) {
           const step = ending.step(look);
@@ -71,13 +70,11 @@ export class Sweeper {
     }
   }
 
-  /** Only a full look shows that nothing is left. All endings share what it shows. */
-  #look(): { readonly isComplete: () => boolean } {
-    let look = this.#attribution.look();
-    const hasEmpty = [...this.#endings.keys()].some(({ members }) => members.length === 0);
-    if (hasEmpty && !look.isFull) look = this.#attribution.look({ isFull: true });
-    let known: boolean | undefined;
-    return { isComplete: () => (known ??= look.isComplete()) };
+  /** Reads all processes at first, and to prove that none is left of a command. */
+  #look(isFirst: boolean): Look | undefined {
+    if (!isFirst) this.#attribution.refresh();
+    const hasEnded = (scope: Scope | ScopePart): boolean => scope.members.length === 0;
+    return isFirst || [...this.#endings.keys()].some(hasEnded) ? this.#attribution.look() : undefined;
   }
 
   /** A wake shortens the pause. With many commands a look is expensive, so leave half of the time to other work. */

@@ -3,9 +3,11 @@ import { existsSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { HostRecord } from './host-directory.ts';
-import type { ProcessIdentity } from './identity/identity.ts';
+import { Guard } from './guard.ts';
+import { identify } from './identity/identity.ts';
 import { outerTags } from './identity/tags.ts';
+import type { GuardedCommand } from './leftovers.ts';
+import type { WatchdogOrder } from './watchdog.ts';
 
 /** If the watchdog is killed repeatedly, limit the restarts. After that, restart it with the next command. */
 const MIN_RESTART_MS = 100;
@@ -15,40 +17,50 @@ const STEADY_MS = 5_000;
 
 /** The host's side of its watchdog. The watchdog knows that the host has ended when the pipe between them closes. */
 export class WatchdogLink implements AsyncDisposable {
-  readonly #registration: string;
-  readonly #roots = new Map<number, ProcessIdentity>();
-  #unsentHints = '';
+  readonly #folder: string;
+  readonly #commands = new Map<number, GuardedCommand>();
+  /** When commands whose stop began must have ended, by their number. */
+  readonly #deadlines = new Map<number, number>();
+  readonly #guard = new Guard(() => this.#watchdog?.kill('SIGKILL'));
+  #unsent = '';
   #watchdog: ChildProcess | undefined;
   #startedAt = 0;
   #restart: NodeJS.Timeout | undefined;
   #restarts = 0;
   readonly #file: string;
 
-  constructor(directory: { folder: string; record: HostRecord }, watchdogFile: string) {
-    this.#registration = JSON.stringify(directory);
+  constructor(folder: string, watchdogFile: string) {
+    this.#folder = folder;
     this.#file = watchdogFile;
     this.#start();
   }
 
-  add(root: ProcessIdentity): void {
-    this.#roots.set(root.pid, root);
+  add(command: GuardedCommand): void {
+    this.#commands.set(command.number, command);
     if (this.#watchdog === undefined) this.#start();
-    else {
-      this.#unsentHints += formatLine('+', root);
-      this.#flush();
-    }
+    else this.#send({ started: command });
+    if (this.#commands.size === 1) this.#guardWatchdog();
+  }
+
+  /** From now on the watchdog ends the command after this time, whatever happens to this process. */
+  bound(command: GuardedCommand, withinMs: number): void {
+    this.#deadlines.set(command.number, performance.now() + withinMs);
+    this.#send({ ending: command, withinMs });
   }
 
   /** Written a little later, in batches, so that no caller waits for the watchdog to read it. */
-  delete(root: ProcessIdentity): void {
-    this.#roots.delete(root.pid);
-    if (this.#unsentHints === '') setImmediate(() => this.#flush());
-    this.#unsentHints += formatLine('-', root);
+  delete(command: GuardedCommand): void {
+    this.#commands.delete(command.number);
+    this.#deadlines.delete(command.number);
+    if (this.#unsent === '') setImmediate(() => this.#flush());
+    this.#unsent += formatOrder({ ended: command });
+    if (this.#commands.size === 0) this.#guard.stop();
   }
 
   /** Closes the pipe and waits until the watchdog has ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearTimeout(this.#restart);
+    this.#guard.stop();
     const watchdog = this.#watchdog;
     if (watchdog === undefined) return;
     watchdog.removeAllListeners('exit');
@@ -62,7 +74,7 @@ export class WatchdogLink implements AsyncDisposable {
 
   #start(): void {
     this.#startedAt = performance.now();
-    const watchdog = spawn(process.execPath, [this.#file], {
+    const watchdog = spawn(process.execPath, [this.#file, this.#folder], {
       cwd: '/',
       // In its own session, so that a signal to the host's group does not reach it.
       detached: true,
@@ -73,6 +85,7 @@ export class WatchdogLink implements AsyncDisposable {
     const replace = (): void => {
       if (this.#watchdog !== watchdog) return;
       this.#watchdog = undefined;
+      this.#guard.stop();
       this.#startAgain();
     };
     watchdog.once('exit', replace);
@@ -82,9 +95,20 @@ export class WatchdogLink implements AsyncDisposable {
     // Neither may keep the host alive.
     watchdog.unref();
     lifeline.unref();
-    lifeline.write(`${this.#registration}\n`);
-    this.#unsentHints = [...this.#roots.values()].map((root) => formatLine('+', root)).join('');
+    this.#unsent = [...this.#commands.values()].map((command) => formatOrder({ started: command })).join('');
+    for (const [number, until] of this.#deadlines) {
+      const withinMs = Math.max(0, until - performance.now());
+      this.#unsent += formatOrder({ ending: this.#commands.get(number)!, withinMs });
+    }
     this.#flush();
+    this.#guardWatchdog();
+  }
+
+  /** A command can freeze the watchdog. */
+  #guardWatchdog(): void {
+    const pid = this.#watchdog?.pid;
+    const watchdog = this.#commands.size === 0 || pid === undefined ? undefined : identify(pid);
+    if (watchdog !== undefined) this.#guard.start(watchdog);
   }
 
   /** A command can kill the watchdog. Restart it, within the limits above. */
@@ -100,9 +124,14 @@ export class WatchdogLink implements AsyncDisposable {
     ).unref();
   }
 
+  #send(order: WatchdogOrder): void {
+    this.#unsent += formatOrder(order);
+    this.#flush();
+  }
+
   #flush(): void {
-    if (this.#unsentHints !== '') this.#watchdog?.stdin?.write(this.#unsentHints);
-    this.#unsentHints = '';
+    if (this.#unsent !== '') this.#watchdog?.stdin?.write(this.#unsent);
+    this.#unsent = '';
   }
 }
 
@@ -116,6 +145,6 @@ export function findWatchdog(): string {
   );
 }
 
-function formatLine(sign: '+' | '-', { pid, startTime }: ProcessIdentity): string {
-  return `${sign}${pid} ${startTime}\n`;
+function formatOrder(order: WatchdogOrder): string {
+  return `${JSON.stringify(order)}\n`;
 }

@@ -31,10 +31,10 @@ export function bridgeMounts(socket: string): readonly string[] {
 
 /**
  * Runs a command next to a bridge from a port inside to the socket of the proxy. The script is inline because our files are
- * not visible inside the sandbox.
+ * not visible inside the sandbox. A shell is the init, because it takes in orphans.
  */
 export function bridgeArguments(argv: readonly string[]): readonly string[] {
-  return [NODE, '-e', BRIDGE, ...argv];
+  return ['/bin/sh', '-c', '"$@"; exit $?', 'whoa', NODE, '-e', BRIDGE, ...argv];
 }
 
 const BRIDGE = `

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { requireHelper } from '../process/programs.ts';
 import type { SandboxKind, SandboxOptions } from './options.ts';
 import { createSandbox, type Sandbox } from './sandbox.ts';
 
@@ -25,6 +26,7 @@ export async function detectSandbox(asked: SandboxKind | SandboxOptions): Promis
     const sandbox = createSandbox(asked);
     if (sandbox === undefined) return { isAvailable: true };
     folder = mkdtempSync(join(tmpdir(), `whoa-probe-${process.pid}-`));
+    await sandbox.open(folder);
     const reason = await probe(sandbox, folder);
     await sandbox[Symbol.asyncDispose]();
     return reason === undefined ? { isAvailable: true } : { isAvailable: false, reason };
@@ -37,6 +39,8 @@ export async function detectSandbox(asked: SandboxKind | SandboxOptions): Promis
 
 /** Throws if the sandbox does not work here. Never fall back to a weaker one. */
 export async function requireSandbox(sandbox: Sandbox, folder: string): Promise<void> {
+  // What is wrong with the workspace itself, another bubblewrap would not cure.
+  await sandbox.open(folder);
   const reason = await probe(sandbox, folder).catch((error: unknown) => (error as Error).message);
   if (reason === undefined) return;
   throw new Error(
@@ -46,8 +50,7 @@ export async function requireSandbox(sandbox: Sandbox, folder: string): Promise<
 }
 
 async function probe(sandbox: Sandbox, folder: string): Promise<string | undefined> {
-  await sandbox.open(folder);
-  const argv = ['/bin/sh', '-c', `${sandbox.script}exit 0`];
+  const argv = [requireHelper('true')];
   const entrance = sandbox.enter({ argv, env: {}, cwd: undefined, stdio: ['ignore', 'ignore', 'pipe'], folder });
   const [file = '', ...args] = entrance.argv;
   const child = spawn(file, args, { env: {}, stdio: entrance.stdio, timeout: MAX_PROBE_MS, killSignal: 'SIGKILL' });

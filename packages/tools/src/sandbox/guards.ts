@@ -12,6 +12,22 @@ export interface Guards {
   readonly forGit: readonly string[];
 }
 
+const isLink = (path: string): boolean => findStats(path)?.isSymbolicLink() === true;
+const isSocket = (path: string): boolean => findStats(path)?.isSocket() === true;
+
+/** Finds the sockets of daemons in a workspace, which would run commands outside, except those that commands may use. */
+export async function findSockets(workspace: string, allowed: readonly string[]): Promise<string[]> {
+  const sockets: string[] = [];
+  await walkFolders(workspace, { maxFolders: MAX_FOLDERS, skip: ['node_modules'] }, (folder, entries = []) => {
+    for (const entry of entries) if (entry.isSocket()) sockets.push(join(folder, entry.name));
+  });
+  return sockets.filter((path) => !allowed.some((one) => isUnder(one, path)));
+}
+
+/** Bubblewrap's arguments that cover sockets. It would leave a file where one is gone. */
+export const maskSockets = (sockets: readonly string[]): string[] =>
+  sockets.filter(isSocket).flatMap((path) => ['--ro-bind', '/dev/null', path]);
+
 /** Bubblewrap's arguments that protect one path. */
 type Guard = readonly [path: string, ...mount: string[]];
 
@@ -28,12 +44,14 @@ export async function guardWorkspace(workspace: string, hidden: readonly string[
     const found = findRepositories(folder, entries).filter((git) => git !== workspace);
     repositories.push(...found.slice(0, MAX_REPOSITORIES - repositories.length));
   });
-  if (findStats(join(workspace, '.git'))?.isSymbolicLink()) {
+  const listed = UNASKED.map((name) => join(workspace, name));
+  // A mount covers what a link points to, and never the link.
+  const link = listed.flatMap((path) => [dirname(path), path]).find((path) => isUnder(workspace, path) && isLink(path));
+  if (link !== undefined) {
     throw new Error(
-      `sandbox.workspace: ${workspace}/.git is a symbolic link, which cannot be protected; replace it with a folder`,
+      `sandbox.workspace: ${link} is a symbolic link, which cannot be protected; replace it with what it points to`,
     );
   }
-  const listed = UNASKED.map((name) => join(workspace, name));
   const always = [...repositories, ...ownCode(workspace)];
   const used = await Promise.all(repositories.map((git) => guardGitFiles(git.replace(/\/\.git$/, ''))));
   const guards = [

@@ -2,7 +2,7 @@ import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'nod
 import { homedir, userInfo } from 'node:os';
 import { dirname, isAbsolute } from 'node:path';
 import { isUnder } from '../process/programs.ts';
-import type { SandboxKind, SandboxLimits } from './options.ts';
+import type { SandboxKind, SandboxLimits, Whole } from './options.ts';
 
 /** The private home folder of commands. */
 const SANDBOX_HOME = '/home/agent';
@@ -32,7 +32,7 @@ export interface Profile {
   readonly readable: readonly string[];
   /** Real paths. */
   readonly writable: readonly string[];
-  readonly limits: Required<SandboxLimits>;
+  readonly limits: Whole<SandboxLimits>;
   /** Additional mounts: what protects parts of the workspace, the socket of the proxy. */
   readonly mounts: readonly string[];
 }
@@ -65,7 +65,7 @@ export function sandboxArguments(
 }
 
 /** Sets the limits for the command, or fails: never run without the limits. */
-export function limitScript({ memoryBytes, processes }: Required<SandboxLimits>): string {
+export function limitScript({ memoryBytes, processes }: Whole<SandboxLimits>): string {
   const kib = Math.ceil(memoryBytes / 1024);
   // Shells call the number of processes -p or -u.
   return `{ ulimit -c 0 && ulimit -d ${kib} && { ulimit -p ${processes} || ulimit -u ${processes}; }; } 2>/dev/null || exit 126; `;
@@ -76,7 +76,9 @@ export function resolveWorkspace(workspace: string, option: 'workspace' | 'writa
   let real: string;
   try {
     real = realpathSync(workspace);
-    if (!statSync(real).isDirectory()) throw new Error('it is not a folder');
+    const stats = statSync(real);
+    const isSocket = option === 'writable' && stats.isSocket();
+    if (!stats.isDirectory() && !isSocket) throw new Error('it is not a folder');
   } catch (error) {
     throw new Error(`sandbox.${option}: ${workspace} cannot be used: ${(error as Error).message}`, { cause: error });
   }

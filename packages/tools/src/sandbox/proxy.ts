@@ -1,7 +1,9 @@
 import { lookup } from 'node:dns/promises';
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
-import { BlockList, connect, isIP, type Socket } from 'node:net';
+import { connect, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { SettingsError } from '@whoa/core';
+import { isPublicAddress } from '@whoa/core/addresses';
 import { describeError } from '@whoa/core/internal';
 import type { NetworkOptions } from './options.ts';
 
@@ -18,11 +20,19 @@ interface Target {
   readonly port: number;
 }
 
+/** Returns every address of a name. */
+type Resolve = (host: string) => Promise<readonly { readonly address: string }[]>;
+const resolveAll: Resolve = (host) => lookup(host, { all: true });
+
 /** Listens on a socket in a private folder, which is removed when the host ends. */
-export async function startProxy(socket: string, options: NetworkOptions): Promise<AllowListProxy> {
+export async function startProxy(
+  socket: string,
+  options: NetworkOptions,
+  resolve: Resolve = resolveAll,
+): Promise<AllowListProxy> {
   const rules = options.allow.map(readRule);
   const checkTarget = async (target: Target): Promise<string> => {
-    const { address, reason } = await judgeTarget(target, rules);
+    const { address, reason } = await judgeTarget(target, { rules, resolve });
     options.onRequest?.({
       at: Date.now(),
       ...target,
@@ -49,16 +59,16 @@ export async function startProxy(socket: string, options: NetworkOptions): Promi
       );
     });
   });
-  await new Promise<void>((resolve, reject) => {
+  await new Promise<void>((done, reject) => {
     server.once('error', reject);
-    server.listen(socket, resolve);
+    server.listen(socket, done);
   });
   // It must not keep the host alive.
   server.unref();
   return {
     socket,
     async [Symbol.asyncDispose]() {
-      const closed = new Promise((resolve) => server.close(resolve));
+      const closed = new Promise((done) => server.close(done));
       for (const connection of open) connection.destroy();
       await closed;
     },
@@ -125,21 +135,28 @@ interface Rule {
 function readRule(entry: string): Rule {
   const [, host = '', port] = /^(\*\.[\w.-]+|[\w.-]+|\[[\da-f:]+\])(?::(\d+))?$/i.exec(entry) ?? [];
   if (host === '')
-    throw new TypeError(`sandbox.network.allow: '${entry}' is not a host, such as example.com or *.example.com:8443`);
+    throw new SettingsError(
+      'sandbox.network.allow',
+      `'${entry}' is not a host, such as example.com or *.example.com:8443`,
+    );
   return { host: host.replace(/^\[|\]$/g, '').toLowerCase(), ports: port === undefined ? [80, 443] : [Number(port)] };
 }
 
-async function judgeTarget(target: Target, rules: readonly Rule[]): Promise<{ address?: string; reason?: string }> {
+async function judgeTarget(
+  target: Target,
+  { rules, resolve }: { readonly rules: readonly Rule[]; readonly resolve: Resolve },
+): Promise<{ address?: string; reason?: string }> {
   const host = target.host.toLowerCase().replace(/\.$/, '');
   const rule = rules.find((one) => one.ports.includes(target.port) && isNamed(one.host, host));
   if (rule === undefined) return { reason: 'it is not on the list' };
   if (rule.host === host && (isIP(host) !== 0 || host === 'localhost')) return { address: host };
   try {
-    const { address, family } = await lookup(host);
+    const addresses = (await resolve(host)).map(({ address }) => address);
     // A public name that resolves to this machine or its network is an attack.
-    if (INSIDE.check(address, family === 6 ? 'ipv6' : 'ipv4'))
-      return { reason: `it resolves to the internal address ${address}` };
-    return { address };
+    const inside = addresses.find((address) => !isPublicAddress(address));
+    if (inside !== undefined) return { reason: `it resolves to the internal address ${inside}` };
+    const [address] = addresses;
+    return address === undefined ? { reason: 'it has no address' } : { address };
   } catch (error) {
     return { reason: describeError(error) };
   }
@@ -147,26 +164,4 @@ async function judgeTarget(target: Target, rules: readonly Rule[]): Promise<{ ad
 
 function isNamed(pattern: string, host: string): boolean {
   return pattern.startsWith('*.') ? host.endsWith(pattern.slice(1)) : pattern === host;
-}
-
-const INSIDE = new BlockList();
-for (const [network, bits] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.168.0.0', 16],
-  ['224.0.0.0', 3],
-] as const) {
-  INSIDE.addSubnet(network, bits, 'ipv4');
-}
-for (const [network, bits] of [
-  ['::', 127],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['ff00::', 8],
-] as const) {
-  INSIDE.addSubnet(network, bits, 'ipv6');
 }

@@ -11,10 +11,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { firstThree } from '../process/containment/contained.ts';
-import { REPORT } from '../process/containment/kernel-boundary.ts';
+import { initArguments, REPORT } from '../process/containment/namespace.ts';
 import { isUnder, requireHelper } from '../process/programs.ts';
 import { bridgeArguments, bridgeMounts, proxyEnvironment } from './bridge.ts';
-import { type Guards, guardWorkspace, hide } from './guards.ts';
+import { findSockets, type Guards, guardWorkspace, hide, maskSockets } from './guards.ts';
 import { readSandboxOptions, type SandboxKind, type SandboxOptions } from './options.ts';
 import { limitScript, type Profile, resolveWorkspace, sandboxArguments } from './profile.ts';
 import { type AllowListProxy, startProxy } from './proxy.ts';
@@ -42,8 +42,6 @@ export interface Sandbox extends AsyncDisposable {
   readonly kind: Exclude<SandboxKind, 'none'>;
   readonly hosts: readonly string[];
   readonly workspace: string;
-  /** A script for the shell that starts the command. */
-  readonly script: string;
   /** Whether commands run next to a bridge to the proxy. */
   readonly isOnline: boolean;
   /** Finds what must be protected and starts the proxy, once. */
@@ -65,18 +63,19 @@ export function createSandbox(asked: SandboxKind | SandboxOptions): Sandbox | un
   let proxy: Promise<AllowListProxy> | undefined;
   let finding: Promise<Guards> | undefined;
   let guards: Guards | undefined;
+  let sockets: readonly string[] = [];
   let bridge: readonly string[] = [];
 
   return {
     kind,
     hosts: network?.allow ?? [],
     workspace,
-    script: limitScript(limits),
     isOnline: network !== undefined,
     async open(host) {
       const inside = hidden.map((path) => realpathSync(path)).filter((path) => isUnder(workspace, path));
       if (kind === 'workspace') guards = await (finding ??= guardWorkspace(workspace, inside));
       else guards = { forCommands: inside.flatMap(hide), forGit: [] };
+      sockets = await findSockets(workspace, writable);
       if (network === undefined) return;
       proxy ??= startProxy(join(host, 'proxy.sock'), network);
       bridge = bridgeMounts((await proxy).socket);
@@ -85,15 +84,17 @@ export function createSandbox(asked: SandboxKind | SandboxOptions): Sandbox | un
       if (guards === undefined) throw new Error('The sandbox is closed; open it again');
       const cwd = existsSync(wanted) ? realpathSync(wanted) : wanted;
       if (!isUnder(workspace, cwd)) throw new Error(`cwd: ${cwd} is outside the sandbox's workspace ${workspace}`);
-      const mounts = [...(gitMounts === undefined ? guards.forCommands : [...guards.forGit, ...gitMounts]), ...bridge];
+      const guarded = gitMounts === undefined ? guards.forCommands : [...guards.forGit, ...gitMounts];
+      const mounts = [...guarded, ...maskSockets(sockets), ...bridge];
       const profile: Profile = { kind, workspace, readable, writable, limits, mounts };
       const online = network && proxyEnvironment(network.allow);
       const args = sandboxArguments(profile, { env: { ...env, ...online }, cwd });
-      const inside = online ? bridgeArguments(argv) : argv;
+      const command = initArguments(argv, { script: limitScript(limits), own: online ? 3 : 1 });
+      const inside = online ? bridgeArguments(command) : command;
       const descriptor = openArguments(args, host);
       const plugs = plugInherited(descriptor);
       return {
-        argv: [requireHelper('bwrap'), '--args', '3', '--', ...inside],
+        argv: [requireHelper('bwrap'), '--as-pid-1', '--args', '3', '--', ...inside],
         stdio: [...firstThree(stdio), descriptor, 'pipe', ...plugs.stdio],
         [Symbol.dispose]() {
           closeSync(descriptor);

@@ -8,11 +8,11 @@ import { type LiveShell, runShell, type ShellOptions, type ShellResult } from '.
 export interface BackgroundOptions {
   readonly containment: Containment;
   /** How many may run at a time. Defaults to 16. */
-  readonly maxProcesses?: number;
+  readonly maxProcesses?: number | undefined;
   /** Cancelling it ends all processes: the token of a run, for example. Without one they run until this is disposed. */
-  readonly token?: CancellationToken;
+  readonly token?: CancellationToken | undefined;
   /** Keeps each process for the task that starts it, so that any process can stop it: `createBackground` of `@whoa/tasks`. */
-  readonly registry?: BackgroundRegistry;
+  readonly registry?: BackgroundRegistry | undefined;
 }
 
 /** Keeps work and its owner. Owners cannot see, read or stop the processes of others. */

@@ -10,6 +10,7 @@ import { createContainment } from '../process/containment/create-containment.ts'
 import { type BashToolOptions, createBashTool } from './bash.ts';
 
 const containment = createContainment();
+const technique = await containment.ready();
 let cwd = '';
 beforeAll(() => {
   cwd = mkdtempSync(join(tmpdir(), 'bash-tool-'));
@@ -71,7 +72,7 @@ test('a command returns its output, and its details show how it ended', async ()
     exitCode: 0,
     signal: null,
     output: { tail: 'out\nerr\n\u001b[31mred\u001b[0m', bytes: 20, omittedBytes: 0 },
-    cleanup: { verified: 'tags', ended: 0, survivors: 0 },
+    cleanup: { verified: technique, ended: 0, survivors: 0 },
   });
 });
 
@@ -134,14 +135,14 @@ test('a cancelled command keeps its output so far', async () => {
   expect(result.state).toBe('interrupted');
   expect(toText(result.content)).toContain('ä first\nsecond');
   expect(toText(result.content)).not.toContain('never');
-  expect(getDetails(result)).toMatchObject({ signal: 'SIGTERM', cleanup: { verified: 'tags', survivors: 0 } });
+  expect(getDetails(result)).toMatchObject({ signal: 'SIGTERM', cleanup: { verified: technique, survivors: 0 } });
   expect(getDetails(result).cleanup.ended).toBeGreaterThan(0);
 });
 
 test('killed immediately, the call still ends interrupted and not unknown', async () => {
   const result = await runBash("trap '' TERM; echo up; while :; do sleep 303; done", { cancelAt: 'up', mode: 'kill' });
   expect(result.state).toBe('interrupted');
-  expect(getDetails(result)).toMatchObject({ signal: 'SIGKILL', cleanup: { verified: 'tags', survivors: 0 } });
+  expect(getDetails(result)).toMatchObject({ signal: 'SIGKILL', cleanup: { verified: technique, survivors: 0 } });
 });
 
 test('a cancel after the end changes nothing, and neither does a second one', async () => {
@@ -197,7 +198,7 @@ test('an escaped child that keeps printing cannot delay a cancel, and its output
   const script = "timeout 300 sh -c 'while :; do echo tick; sleep 0.01; done'; echo never";
   const result = await runBash(script, { cancelAt: 'tick' });
   expect(result.state).toBe('interrupted');
-  expect(getDetails(result).cleanup).toMatchObject({ survivors: 0, verified: 'tags' });
+  expect(getDetails(result).cleanup).toMatchObject({ survivors: 0, verified: technique });
 });
 
 test('git removes its index.lock when a commit with an open editor is cancelled', async () => {

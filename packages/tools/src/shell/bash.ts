@@ -11,17 +11,17 @@ import { partialResult, progressResult, shellResult } from './result.ts';
 import { runShell } from './run-shell.ts';
 
 export interface BashToolOptions {
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
   /** Which variables of the host's environment commands get. Defaults to a list of harmless names. */
-  readonly env?: EnvironmentOptions;
+  readonly env?: EnvironmentOptions | undefined;
   /** The time limit of a command. Defaults to 2 minutes. A model may ask for less, or for up to 10 minutes. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Keep output that is too long in a file. It is removed with the containment, unless you name a folder of yours. */
-  readonly keepLog?: boolean | { readonly folder: string };
+  readonly keepLog?: boolean | { readonly folder: string } | undefined;
   /** Lets a model start processes that outlive the call. This owns them. */
-  readonly background?: BackgroundProcesses;
+  readonly background?: BackgroundProcesses | undefined;
   /** Share one between the tools of a host, so that there is one watchdog. Defaults to its own. */
-  readonly containment?: Containment;
+  readonly containment?: Containment | undefined;
 }
 
 export interface BashInput {

@@ -1,9 +1,9 @@
 /** Which variables of the host's environment a command gets. */
 export interface EnvironmentOptions {
   /** Names to pass in addition to the harmless ones. A `*` at the end matches any suffix. */
-  readonly allow?: readonly string[];
+  readonly allow?: readonly string[] | undefined;
   /** Variables set for every command. */
-  readonly set?: Readonly<Record<string, string>>;
+  readonly set?: Readonly<Record<string, string>> | undefined;
 }
 
 // Keep this an allow-list: the host's environment contains keys and tokens that a model's command must not see.

@@ -9,7 +9,7 @@ import { type GitCall, openGitCall } from '../sandbox/git-call.ts';
 export interface ShellOptions {
   readonly containment: Containment;
   /** Runs a plain git command without a shell, with a writable `.git` in a sandbox. */
-  readonly runsGit?: boolean;
+  readonly runsGit?: boolean | undefined;
   readonly cwd: string | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number | undefined;

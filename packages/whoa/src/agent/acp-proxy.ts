@@ -29,7 +29,7 @@ export async function runProxy(
     const { isAvailable, reason } = await detectSandbox(sandbox);
     if (!isAvailable) throw new UsageError(`--sandbox ${sandbox.kind} does not work here: ${reason}`, 'SANDBOX');
   }
-  const containment = own(createContainment({ sandbox }));
+  const containment = own(createContainment({ sandbox, isolate: values.isolate }));
   const start = async (): Promise<ProxiedAgent> => {
     const agent = await containment.start({
       argv: [file, ...rest],
@@ -140,6 +140,7 @@ function describeEvent(event: ProxyEvent): string | undefined {
         closedQuestions > 0 && `questions withdrawn: ${closedQuestions}`,
         processes === undefined ? 'processes not ended: other prompts run' : `processes ended: ${processes.ended}`,
         left !== undefined && left > 0 && `still running: ${left}`,
+        processes?.shared !== undefined && `left alone, because they may be of another prompt: ${processes.shared}`,
       ];
       return parts.filter((part) => part !== false).join('; ');
     }

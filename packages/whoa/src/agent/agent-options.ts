@@ -17,6 +17,7 @@ export const AGENT_OPTIONS = {
   agent: { type: 'string' },
   continue: { type: 'boolean', default: false },
   cwd: { type: 'string' },
+  isolate: { type: 'boolean', default: false },
   timeout: { type: 'string' },
   'max-turns': { type: 'string' },
   'max-calls': { type: 'string' },
@@ -31,6 +32,8 @@ export const AGENT_HELP = `  --model NAME    anthropic:NAME, openai:NAME, compat
   --sandbox KIND  what commands may access. workspace: write to this folder only, no network, none of your keys;
                   read-only: write nowhere; none: everything that you can access. Defaults to workspace where
                   bubblewrap works, otherwise none. MCP servers run outside the sandbox
+  --isolate       run each command in a PID namespace, which no process can escape; commands see other pids, and
+                  sudo may not work inside. Not started where that does not work
   --yes           ask only about protected paths and calls that a rule in the configuration covers; without a
                   terminal it needs --sandbox
   --timeout TIME  stop a prompt that takes longer, such as 90s, 5m or 1h
@@ -40,9 +43,10 @@ export const AGENT_HELP = `  --model NAME    anthropic:NAME, openai:NAME, compat
 
 const MAX_BUDGET = 1_000_000_000;
 
-/** The options of `whoa acp`. All but the first are for a proxy. */
+/** The options of `whoa acp`. All but the first two are for a proxy. */
 export const ACP_OPTIONS = {
   agent: { type: 'string' },
+  isolate: { type: 'boolean', default: false },
   wait: { type: 'string' },
   log: { type: 'string' },
   folder: { type: 'string', multiple: true },

@@ -4,7 +4,7 @@ import { type Agent, createAgent, type Tool } from '@whoa/core';
 import type { Approve } from '@whoa/core/approval';
 import { createCleanupList } from '@whoa/core/internal';
 import { getDefaultSqlitePath } from '@whoa/tasks/internal';
-import { createBashTool, createContainment, createFileTools, createRoot, removeOldContents } from '@whoa/tools';
+import { createBashTool, createContainment, createFileTools, createRoot, type Technique } from '@whoa/tools';
 import type { FileContents } from '@whoa/tools/internal';
 import { resolveRealPath } from '../approvals/path-pattern.ts';
 import { findOwnFolders } from '../approvals/protected-paths.ts';
@@ -19,6 +19,7 @@ import { createCompact } from './compact.ts';
 import { createKeyRedaction } from './key-redaction.ts';
 import { openLogFolder } from './log-folder.ts';
 import { type RunLaterOptions, reportRunLater } from './run-later-report.ts';
+import { openUndoFolder, type UndoFolder } from './undo-folder.ts';
 
 export interface OpenAgentOptions extends RunLaterOptions {
   readonly config: WhoaConfig;
@@ -28,6 +29,8 @@ export interface OpenAgentOptions extends RunLaterOptions {
   readonly cwd: string;
   /** Where the command was started. */
   readonly surroundings: ConnectionContext;
+  /** Whether each command runs in a PID namespace. */
+  readonly isolate?: boolean;
   readonly approve: Approve;
   /** Reads and writes files elsewhere than on the disk. */
   readonly contents?: FileContents;
@@ -40,6 +43,10 @@ export interface OpenAgentOptions extends RunLaterOptions {
 /** An agent with its resources. Dispose it to close them. */
 export interface OpenAgent extends AsyncDisposable {
   readonly agent: Agent;
+  /** For its runner. */
+  readonly hooks: UndoFolder['hooks'];
+  /** How processes of commands are ended. */
+  readonly technique: Technique;
 }
 
 /** The name of the built-in agent. */
@@ -57,26 +64,29 @@ export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
   // Next to the tasks.
   const logFolder = join(dirname(getDefaultSqlitePath(env)), 'logs');
   const cleanups = createCleanupList({ name: 'the agent', onError: reportCleanup });
-  const containment = createContainment({ sandbox: { ...options.sandbox, hidden } });
+  const undo = openUndoFolder(env);
+  cleanups.defer(() => undo[Symbol.asyncDispose]());
+  const containment = createContainment({ sandbox: { ...options.sandbox, hidden }, isolate: options.isolate ?? false });
   cleanups.defer(() => containment[Symbol.asyncDispose]());
   const setup: AgentSetup = {
     model: (name = options.model ?? config.model ?? defaultModelName(env)) => openModel(name, surroundings),
     cwd,
     tools: [
       createBashTool({ cwd, containment, keepLog: openLogFolder(logFolder) }),
-      ...filesFor(options, hidden),
+      ...filesFor(options, hidden, undo),
       ...(options.tools ?? []),
     ],
     approve,
     defer: cleanups.defer,
   };
   try {
+    const technique = await containment.ready();
     const chosen = chooseAgent(options) ?? ownAgent(config);
     const given = typeof chosen === 'function' ? await chosen(setup) : chosen;
     if (typeof given?.run !== 'function') throw new UsageError('agents: the function did not return an agent');
-    const agent = reportRunLater(withRunOptions(given, options), options);
+    const agent = reportRunLater(withRunOptions(given, options, undo), options);
     cleanups.defer(() => agent[Symbol.asyncDispose]());
-    return { agent, [Symbol.asyncDispose]: () => cleanups[Symbol.asyncDispose]() };
+    return { agent, hooks: undo.hooks, technique, [Symbol.asyncDispose]: () => cleanups[Symbol.asyncDispose]() };
   } catch (error) {
     await cleanups[Symbol.asyncDispose]();
     throw error;
@@ -84,31 +94,20 @@ export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
 }
 
 /** If commands may not write, file tools may not either. */
-function filesFor({ cwd, contents, sandbox, surroundings }: OpenAgentOptions, hidden: readonly string[]): Tool[] {
-  const undoFolder = findUndoFolder(surroundings.env);
-  const tools = createFileTools({ root: createRoot(cwd, { hidden }), contents, undoFolder });
+function filesFor({ cwd, contents, sandbox }: OpenAgentOptions, hidden: readonly string[], undo: UndoFolder): Tool[] {
+  const tools = createFileTools({ root: createRoot(cwd, { hidden }), contents, undoFolder: undo.path });
   return sandbox.kind === 'read-only' ? tools.filter(({ effects }) => effects === 'read') : tools;
 }
 
-function findUndoFolder(env: NodeJS.ProcessEnv): string {
-  return join(dirname(getDefaultSqlitePath(env)), 'undo');
-}
-
-/** Removes the old contents of files that were kept for a task, when it has ended. */
-export function forgetTask(id: string, env: NodeJS.ProcessEnv): Promise<void> {
-  return removeOldContents(findUndoFolder(env), id);
-}
-
 /** Limits the runs and redacts keys from the results of all tools, also for agents of the configuration. */
-function withRunOptions(agent: Agent, { budgets, surroundings }: OpenAgentOptions): Agent {
+function withRunOptions(agent: Agent, { budgets, surroundings }: OpenAgentOptions, undo: UndoFolder): Agent {
   const redact = createKeyRedaction(surroundings.env);
   return {
     ...agent,
     run(input, options) {
       const run = agent.run(input, { redact, budgets, ...options });
-      // Other workers may continue a worker's task, so its end is for the worker to tell.
-      if (options?.workId === undefined)
-        run.outcome.then(() => forgetTask(run.id, surroundings.env)).catch(reportCleanup);
+      // A worker's task may continue after this run: its worker reports the end.
+      if (options?.workId === undefined) run.outcome.then(() => undo.forget(run.id)).catch(() => {});
       return run;
     },
   };

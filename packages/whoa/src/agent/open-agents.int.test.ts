@@ -18,6 +18,7 @@ async function openWriter(after: Parameters<typeof createScriptedModel>[0]) {
   writeFileSync(join(cwd, 'a'), 'old');
   const open = await openAgents({
     config: {
+      approvals: [{ decision: 'ask', tool: 'bash' }],
       agents: {
         writer: ({ tools, approve }) =>
           createAgent({ name: 'writer', model: createScriptedModel([write, ...after]), tools, approve }),
@@ -56,6 +57,26 @@ test('the old contents of a task that another worker continues stay, and its und
   await store.cancel({ tenant: 'acme', id }, { kind: 'user' }, { undo: true });
   await using second = createRunner({ store, agents, approvals, hooks });
   await second.runExisting({ tenant: 'acme', id });
+  expect(content()).toBe('old');
+  await expect.poll(kept).toEqual([]);
+});
+
+test('the old contents of a task that waits for an answer stay, and its undo uses them', async () => {
+  const { agents, approvals, hooks, kept, content } = await openWriter([
+    [{ call: 'bash', input: { command: 'make' } }],
+    ['done'],
+  ]);
+  const store = createMemoryStore();
+  await using runner = createRunner({ store, agents, approvals, hooks });
+  // Without a free slot, it does not wait in its worker.
+  await runner.serve({ concurrency: 1 });
+  const { task } = (await store.create(TASK)) as { task: { id: string } };
+  const ref = { tenant: 'acme', id: task.id };
+  await expect.poll(async () => (await store.get(ref))?.stage).toBe('parked');
+  expect(content()).toBe('new');
+  expect(kept()).toHaveLength(1);
+  await store.cancel(ref, { kind: 'user' }, { undo: true });
+  await expect.poll(async () => (await store.get(ref))?.status).toBe('cancelled');
   expect(content()).toBe('old');
   await expect.poll(kept).toEqual([]);
 });

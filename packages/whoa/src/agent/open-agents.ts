@@ -1,6 +1,6 @@
 import type { Agent } from '@whoa/core';
 import type { Approve } from '@whoa/core/approval';
-import { createTaskApprovals, type RunnerEvent, type TaskApprovals } from '@whoa/tasks';
+import { createTaskApprovals, type TaskApprovals } from '@whoa/tasks';
 import { findOwnFolders } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
 import { UsageError, type Values } from '../command.ts';
@@ -8,7 +8,7 @@ import type { WhoaConfig } from '../config/config.ts';
 import type { ConnectionContext } from '../system.ts';
 import type { OPEN_OPTIONS } from './agent-options.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
-import { forgetTask, OWN_NAME, openAgent } from './open-agent.ts';
+import { type OpenAgent, OWN_NAME, openAgent } from './open-agent.ts';
 
 export interface OpenAgentsOptions {
   readonly config: WhoaConfig;
@@ -24,10 +24,8 @@ export interface OpenAgents extends AsyncDisposable {
   readonly agents: Readonly<Record<string, Agent>>;
   /** For the runner: calls that no rule decides wait for an approval through the store. */
   readonly approvals: TaskApprovals;
-  /** For the runner: what was kept for a task is removed when it has ended. */
-  readonly hooks: {
-    readonly 'task-end': (event: Extract<RunnerEvent, { type: 'task-end' }>) => Promise<void> | undefined;
-  };
+  /** For the runner. */
+  readonly hooks: OpenAgent['hooks'];
   /** What commands may access, in one line. */
   readonly sandboxShown: string;
 }
@@ -66,7 +64,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     // Rules can require an approval for calls that only read, too.
     { isRequired: (request) => decide(request).decision !== 'allow' } as Approve,
   );
-  const opened: AsyncDisposable[] = [];
+  const opened: OpenAgent[] = [];
   const dispose = async (): Promise<void> => {
     for (const one of opened.splice(0).reverse()) await one[Symbol.asyncDispose]();
   };
@@ -81,8 +79,5 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     await dispose();
     throw error;
   }
-  const hooks: OpenAgents['hooks'] = {
-    'task-end': ({ id, status }) => (status === 'released' || status === 'lost' ? undefined : forgetTask(id, env)),
-  };
-  return { agents, approvals, hooks, sandboxShown: shown, [Symbol.asyncDispose]: dispose };
+  return { agents, approvals, hooks: opened[0]!.hooks, sandboxShown: shown, [Symbol.asyncDispose]: dispose };
 }

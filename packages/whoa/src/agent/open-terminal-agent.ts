@@ -11,7 +11,7 @@ import type { System } from '../system.ts';
 import type { Screen } from '../terminal/screen.ts';
 import type { AGENT_OPTIONS, OPEN_OPTIONS, PromptBudgets } from './agent-options.ts';
 import { type ChosenSandbox, chooseSandbox, type SandboxRequest } from './choose-sandbox.ts';
-import { openAgent } from './open-agent.ts';
+import { type OpenAgent, openAgent } from './open-agent.ts';
 import { RUN_LATER } from './run-later-report.ts';
 import { askForConsent } from './sandbox-consent.ts';
 
@@ -31,6 +31,7 @@ export interface TerminalAgentOptions {
 export interface TerminalAgent {
   readonly agent: Agent;
   readonly approvals: TaskApprovals;
+  readonly hooks: OpenAgent['hooks'];
 }
 
 /** Opens an agent in this folder for the user at this terminal. Returns `undefined` if it was cancelled first. */
@@ -55,6 +56,7 @@ export async function openTerminalAgent(options: TerminalAgentOptions): Promise<
     cwd,
     surroundings: system,
     sandbox,
+    isolate: values.isolate,
     approve,
     budgets,
     onRunLater(lines) {
@@ -66,9 +68,11 @@ export async function openTerminalAgent(options: TerminalAgentOptions): Promise<
   if (opened.by === 'error') throw opened.error;
   // Resources that are half open end with the process.
   if (opened.by === 'level') return undefined;
-  screen.data({ type: 'sandbox', sandbox: sandbox.kind });
-  if (!values.json && !needsConsent) screen.note(screen.style('dim', shown));
-  return { agent: options.own(opened.value).agent, approvals };
+  const { technique } = opened.value;
+  screen.data({ type: 'sandbox', sandbox: sandbox.kind, technique });
+  if (!values.json && !needsConsent) screen.note(screen.style('dim', `${shown}; processes: ${technique}`));
+  const { agent, hooks } = options.own(opened.value);
+  return { agent, approvals, hooks };
 }
 
 /** Asks for consent if `--yes` would run without a sandbox that was not chosen explicitly. */

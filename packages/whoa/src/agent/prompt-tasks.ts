@@ -2,13 +2,14 @@ import type { AcpOptions } from '@whoa/acp';
 import type { Agent, Run, RunOptions } from '@whoa/core';
 import { createCleanupList } from '@whoa/core/internal';
 import type { NewTask, Runner, TaskApprovals, TaskStore } from '@whoa/tasks';
-import type { WhoaConfig } from '../config/config.ts';
 import { reportCleanup } from '../terminal/report-cleanup.ts';
+import type { SessionAgentOptions } from './session-agent.ts';
 
 interface OpenedTasks {
   readonly store: TaskStore;
   readonly createRunner: typeof import('@whoa/tasks').createRunner;
   readonly tenant: string;
+  readonly pauses: typeof import('../tasks/pauses.ts');
 }
 
 /** How long to wait for the store when the command ends. */
@@ -26,22 +27,31 @@ export interface PromptTasks extends AsyncDisposable {
   readonly startRun: NonNullable<AcpOptions['startRun']>;
 }
 
-export function createPromptTasks(config: Pick<WhoaConfig, 'store'>, env: NodeJS.ProcessEnv): PromptTasks {
+export function createPromptTasks({ config, values, system }: SessionAgentOptions): PromptTasks {
+  const { env } = system;
   let opened: OpenedTasks | undefined;
   /** One for each agent: a runner has the approvals of one session. */
   const runners = new WeakMap<Agent, Runner>();
   const unsettled = new Set<Promise<unknown>>();
   const cleanups = createCleanupList({ name: 'the tasks of prompts', timeoutMs: CLOSE_MS, onError: reportCleanup });
 
+  async function whyPaused({ store, tenant, pauses }: OpenedTasks, agent: string): Promise<string | undefined> {
+    const pause = pauses.findPause(await pauses.listPauses(store), { tenant, agent });
+    return pause && pauses.explainPause(pause, env, values);
+  }
+
+  const onPaused = (why: string): void => void system.stderr.write(`whoa acp: ${why}\n`);
+
   return {
     async open() {
-      const [{ createRunner }, { openStore, LOCAL_TENANT }] = await Promise.all([
+      const [{ createRunner }, { openStore, LOCAL_TENANT }, pauses] = await Promise.all([
         import('@whoa/tasks'),
         import('../tasks/local-tasks.ts'),
+        import('../tasks/pauses.ts'),
       ]);
       if (opened !== undefined) return;
       const store = openStore(config, env);
-      opened = { store, createRunner, tenant: LOCAL_TENANT };
+      opened = { store, createRunner, tenant: LOCAL_TENANT, pauses };
       cleanups.defer(() => store[Symbol.asyncDispose]());
       cleanups.defer(() => Promise.all(unsettled));
     },
@@ -55,9 +65,31 @@ export function createPromptTasks(config: Pick<WhoaConfig, 'store'>, env: NodeJS
       const { tenant } = opened!;
       const runner = runners.get(agent)!;
       const task = { tenant, agent: agent.name, input: input as unknown as NewTask['input'] };
-      const start = (required: RunOptions): Run => agent.run(input, { ...options, ...required });
-      const { run, response } = runner.adopt(task, start, { token: options.token });
-      const settled = response.catch(warn).finally(() => unsettled.delete(settled));
+      const paused = whyPaused(opened!, agent.name).catch(() => undefined);
+      const { promise: adopting, resolve: adopt } = Promise.withResolvers<RunOptions>();
+      const run = agent.run(input, {
+        ...options,
+        async beforeTurn(turn) {
+          const why = await paused;
+          if (why !== undefined) throw new Error(why);
+          return (await adopting).beforeTurn?.(turn);
+        },
+        beforeCall: async (call, context) => (await adopting).beforeCall?.(call, context),
+        beforeUndo: async (call) => (await adopting).beforeUndo?.(call),
+        answer: async (request, context) => (await adopting).answer!(request, context),
+      });
+      const start = (required: RunOptions): Run => {
+        adopt(required);
+        return run;
+      };
+      const settle = async (): Promise<unknown> => {
+        const why = await paused;
+        if (why !== undefined) return onPaused(why);
+        return runner.adopt(task, start, { token: options.token }).response;
+      };
+      const settled = settle()
+        .catch(warn)
+        .finally(() => unsettled.delete(settled));
       unsettled.add(settled);
       return run;
     },

@@ -58,6 +58,7 @@ export async function openSessionAgent(session: AcpSession, options: SessionAgen
     cwd,
     surroundings: system,
     sandbox,
+    isolate: values.isolate,
     approve: approvals.approve,
     contents: toFileContents(session),
     tools: await connectAll(session, system),

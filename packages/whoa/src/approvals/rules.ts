@@ -11,11 +11,11 @@ type ApprovalDecision = ReturnType<DecideApproval>;
 export interface ApprovalRule {
   readonly decision: 'allow' | 'ask' | 'deny';
   /** The name of a tool, or a prefix followed by `*`. Defaults to every tool. */
-  readonly tool?: string;
+  readonly tool?: string | undefined;
   /** A program and its next words. `git status` matches `git status -s`, but not a line with another command in it. */
-  readonly command?: string;
+  readonly command?: string | undefined;
   /** A pattern for the real path of a file, such as `src/**` or `~/notes/*.md`. Relative to the folder of the agent. */
-  readonly path?: string;
+  readonly path?: string | undefined;
 }
 
 export interface JudgeOptions {

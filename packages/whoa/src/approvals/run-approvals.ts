@@ -37,7 +37,7 @@ export function createRunApprovals({ ask, decide, until, onRemoteAnswer }: RunAp
   return {
     // A user sits here: the run stays.
     parkAfterMs: Infinity,
-    approve: createApprovals({ ask: askBoth, alwaysUntil: until, decide: decide }),
+    approve: createApprovals({ ask: askBoth, alwaysUntil: until, decide }),
     runInTask(task, work) {
       asking = task;
       const working = work();

@@ -12,6 +12,8 @@ export interface ChatOptions {
   /** The name of the conversation. */
   readonly conversation: string;
   readonly screen: Screen;
+  /** Why a run does not start, if delivery is paused. */
+  readonly explainWait: () => Promise<string | undefined>;
   readonly tools: readonly Tool[];
   /** The mode of the first stop. */
   readonly first: StopMode | undefined;
@@ -123,7 +125,16 @@ export class Chat {
     });
     screen.input(undefined);
     screen.status(() => 'thinking');
-    return { token, view, interrupts, pending: 0 };
+    const turn = { token, view, interrupts, pending: 0 };
+    this.#explainWait(turn).catch(() => {});
+    return turn;
+  }
+
+  /** A store that cannot be read is reported by the run. */
+  async #explainWait(turn: Turn): Promise<void> {
+    const { screen, explainWait } = this.#options;
+    const why = await explainWait();
+    if (why !== undefined && this.#turn === turn) screen.note(screen.style('yellow', `■ waiting: ${why}`));
   }
 
   #end(turn: Turn): void {

@@ -29,6 +29,7 @@ starts it; see docs/guides/editors.md for the settings. Prompts are tasks: use '
   --agent NAME    an agent of the configuration
   --config FILE   the configuration file; defaults to whoa.config.ts in your configuration folder
   --sandbox KIND  what commands may access in the folder of a session: workspace, read-only or none
+  --isolate       run each command in a PID namespace, which no process can escape
   --yes           ask only about protected paths and calls that a rule in the configuration covers; needs --sandbox
 
 With COMMAND, works as a proxy between the editor and that agent, and makes the agent stop. Messages pass unchanged. If the agent does
@@ -36,6 +37,7 @@ not respond to a cancel in time, the proxy responds for it, closes its questions
 started. It restarts an agent that stays stuck. When the editor exits, everything ends. Experimental.
 
   --wait DURATION      how long the agent may take to respond to a cancel; defaults to 800ms
+  --isolate            run the agent in a PID namespace, which no process can escape
   --log FILE           append a record of each stop, one JSON object per line; standard error shows it too
   --sandbox KIND       run the whole agent in the sandbox: workspace or read-only. It can access the current folder, but no keys and no
                        network, except what you list. Each of these can be repeated:
@@ -61,7 +63,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const { env } = system;
   await requireSandbox({ word: values.sandbox, config, yes: values.yes, env });
   const request = { config, values, system };
-  const tasks = own(createPromptTasks(config, env));
+  const tasks = own(createPromptTasks(request));
   const token = own(new CancellationToken({ name: 'whoa acp' }));
   const options: AcpOptions = {
     // Load this with the first session, not at startup: the editor waits for the response to `initialize`.

@@ -8,6 +8,7 @@ import { loadConfig } from '../config/load.ts';
 import type { System } from '../system.ts';
 import { createConversationName, findConversation } from '../tasks/folder-conversations.ts';
 import { LOCAL_TENANT, openStore } from '../tasks/local-tasks.ts';
+import { explainPause, findPause, listPauses } from '../tasks/pauses.ts';
 import { createTerminalAsk } from '../terminal/ask.ts';
 import { commandName } from '../terminal/command-name.ts';
 import { TypedLines } from '../terminal/input/typed-lines.ts';
@@ -23,7 +24,8 @@ type while it works before its next step, and asks before calls that write or ex
   --continue      continue the last conversation in this folder, or TASK's
 ${AGENT_HELP}
 
-Esc or Ctrl-C stops the agent, harder each time; the conversation continues. Ctrl-D, or Ctrl-C twice while the agent is idle, exits.
+Esc or Ctrl-C stops the agent now, except for calls that must finish; again kills them. The conversation continues. Ctrl-D, or
+Ctrl-C twice while the agent is idle, exits.
 Every prompt is a task: use 'whoa tasks', 'whoa watch', 'whoa cancel', 'whoa approve' and 'whoa steer' on it.`;
 
 const OPTIONS = { ...OPEN_OPTIONS, ...AGENT_OPTIONS } as const satisfies OptionTable;
@@ -56,12 +58,16 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const conversation = values.continue
     ? await findConversation(store, positionals[0], system)
     : createConversationName(system.cwd());
-  const hooks = { 'task-start': ({ id }: { readonly id: string }) => chat.showTask(id) };
+  const hooks = { ...open.hooks, 'task-start': ({ id }: { readonly id: string }) => chat.showTask(id) };
   const conversations = own(createStoreConversations({ store, agent, approvals, tenant: LOCAL_TENANT, hooks }));
   const chat = new Chat({
     conversations,
     conversation,
     screen,
+    async explainWait() {
+      const pause = findPause(await listPauses(store), { tenant: LOCAL_TENANT, agent: agent.name });
+      return pause && explainPause(pause, system.env, values);
+    },
     tools: agent.tools,
     first: config.stopMode,
     isFull,

@@ -5,7 +5,8 @@ import { createAccess, createConsoleHandler, createLogin, createTaskApi, USER_RI
 import { createMemoryStore, createRunner } from '@whoa/tasks';
 import { createContainment } from '@whoa/tools';
 import { type Command, EXIT, readArguments, readCount, type Use } from '../command.ts';
-import { createDemoAgent, FIRST_MESSAGE } from '../demo/demo-agent.ts';
+import { createDemoAgent } from '../demo/demo-agent.ts';
+import { FIRST_MESSAGE } from '../demo/script.ts';
 import { listenAt } from '../serve/listen-at.ts';
 import type { System } from '../system.ts';
 import { userName, waitForEnd } from '../terminal/interrupts.ts';

@@ -1,7 +1,6 @@
 import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { getDefaultSqlitePath } from '@whoa/tasks/internal';
 import { detectContainments, detectSandbox } from '@whoa/tools';
 import { findRipgrep } from '@whoa/tools/internal';
 import { type Command, EXIT, readArguments, type Use } from '../command.ts';
@@ -10,7 +9,8 @@ import { configFolder } from '../config/config-folder.ts';
 import { findConfig, loadConfig } from '../config/load.ts';
 import { COMPATIBLE_KEY, defaultModelName, KEYED_PROVIDERS, parseModelName, readKey } from '../model/model-name.ts';
 import type { ConnectionContext, System } from '../system.ts';
-import { getStore, openStore } from '../tasks/local-tasks.ts';
+import { describeStore, LOCAL_TENANT, openStore } from '../tasks/local-tasks.ts';
+import { describeResume, describeTarget, listPauses } from '../tasks/pauses.ts';
 import { Screen } from '../terminal/screen.ts';
 import { oneLine } from '../terminal/text/plain-text.ts';
 
@@ -50,7 +50,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     lookAtContainments(),
     lookAtSandbox(),
     lookAtSearch(),
-    checkStore(config, own, system),
+    checkStore(config, { given: values.config, own, env: system.env }),
   ]);
   const findings: readonly Finding[] = [
     { about: 'Node', name: process.version, state: 'ok', text: `${process.platform} ${process.arch}` },
@@ -72,7 +72,9 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
 }
 
 const PROOF = {
-  kernel: 'the kernel guarantees that no process is left',
+  cgroup: 'the kernel ends every process that does not move itself into another cgroup; nothing changes for commands',
+  namespace:
+    'the kernel ends every process; with --isolate and in a sandbox. Commands see other pids, and sudo may not work',
   tags: 'processes that a command starts are tagged, found and ended; needs no privileges',
   no: 'processes are ended, but it cannot be verified',
 } as const;
@@ -81,7 +83,10 @@ async function lookAtContainments(): Promise<Finding[]> {
   const about = 'How process trees are ended';
   return (await detectContainments()).map(({ technique, isAvailable, verified, reason = '' }) => {
     if (isAvailable) return { about, name: technique, state: 'ok', text: PROOF[verified] };
-    const advice = 'optional: install bubblewrap (apt install bubblewrap) and allow user namespaces';
+    const advice =
+      technique === 'cgroup'
+        ? 'optional: start whoa with systemd-run --user --scope -p Delegate=yes, or mount the cgroup v2 tree writable'
+        : 'optional: install util-linux or bubblewrap, and allow user namespaces';
     return { about, name: technique, state: 'missing', text: oneLine(reason, MAX_CHARACTERS), advice };
   });
 }
@@ -117,10 +122,17 @@ async function lookAtSearch(): Promise<Finding[]> {
   }
 }
 
+interface StoreCheck {
+  /** The configuration file, if an option names one. */
+  readonly given: string | undefined;
+  readonly own: Use;
+  readonly env: NodeJS.ProcessEnv;
+}
+
 /** Tasks are counted per tenant, so this bounds the number of requests. */
 const MAX_TENANTS = 100;
 
-async function checkStore(config: WhoaConfig, own: Use, { env }: ConnectionContext): Promise<Finding[]> {
+async function checkStore(config: WhoaConfig, { given, own, env }: StoreCheck): Promise<Finding[]> {
   const { name, location } = describeStore(config, env);
   const row = { about: 'Tasks', name };
   try {
@@ -130,20 +142,24 @@ async function checkStore(config: WhoaConfig, own: Use, { env }: ConnectionConte
     const tasks = counts.flatMap(({ statuses }) => Object.values(statuses)).reduce((sum, one) => sum + one, 0);
     const among = `${next === undefined ? '' : 'the first '}${tenants.length === 1 ? '1 tenant' : `${tenants.length} tenants`}`;
     const text = `${tasks === 1 ? '1 task' : `${tasks} tasks`} of ${among} kept in ${location}`;
-    return [{ ...row, state: 'ok', text }];
+    const pauses = (await listPauses(store)).map((target): Finding => {
+      // The tenant of every `whoa run`.
+      const isOurs = 'tenant' in target && target.tenant === LOCAL_TENANT;
+      const advice = `to end the pause: ${describeResume(target, env, { config: given })}`;
+      const why = 'paused, so its tasks wait';
+      return {
+        about: row.about,
+        name: describeTarget(target),
+        state: isOurs ? 'broken' : 'missing',
+        text: why,
+        advice,
+      };
+    });
+    return [{ ...row, state: 'ok', text }, ...pauses];
   } catch (error) {
     const advice = config.store && { advice: "fix 'store' in your configuration, or the store it names" };
     return [{ ...row, state: 'broken', text: oneLine((error as Error).message, MAX_CHARACTERS), ...advice }];
   }
-}
-
-function describeStore(config: WhoaConfig, env: NodeJS.ProcessEnv): { name: string; location: string } {
-  const store = getStore(config);
-  if (store === undefined || ('backend' in store && store.backend === 'sqlite')) {
-    return { name: 'SQLite', location: store?.file ?? getDefaultSqlitePath(env) };
-  }
-  const name = 'backend' in store ? store.backend : 'store';
-  return { name, location: `the ${name === 'store' ? '' : `${name} `}store of your configuration` };
 }
 
 function lookAtKeys(env: NodeJS.ProcessEnv): Finding[] {

@@ -33,7 +33,7 @@ function run(args: readonly string[], own: Use, system: System): Promise<number>
   }
   screen.line('');
   screen.line(`Prove it:     node --test ${files[1]}`);
-  screen.line('It needs:     npm install @whoa/core @whoa/tools zod');
+  screen.line('It needs:     @whoa/core, @whoa/tools and zod');
   return Promise.resolve(EXIT.success);
 }
 

@@ -7,6 +7,7 @@ import { loadConfig } from '../config/load.ts';
 import type { System } from '../system.ts';
 import { createConversationName, findConversation } from '../tasks/folder-conversations.ts';
 import { LOCAL_TENANT, openStore } from '../tasks/local-tasks.ts';
+import { explainPause, findPause, listPauses } from '../tasks/pauses.ts';
 import { createTerminalAsk } from '../terminal/ask.ts';
 import { commandName } from '../terminal/command-name.ts';
 import { isInBackground, TypedLines } from '../terminal/input/typed-lines.ts';
@@ -27,8 +28,8 @@ added to it. The agent asks before calls that write or execute. The run is a tas
 ${AGENT_HELP}
   --json          print one JSON object per line: every event, and the result at the end
 
-Press Ctrl-C once to let running calls finish (stopMode in your configuration can change that), twice to interrupt them, three times
-to kill them and exit.
+Press Ctrl-C once to stop now, except for calls that must finish (stopMode in your configuration can change that), twice to kill
+everything and exit. Without a terminal, the command fails if 'whoa pause' or 'whoa halt' has paused its tasks.
 Exit code: 0 success, 1 failed, 2 wrong usage, 130 cancelled.`;
 
 const OPTIONS = { ...OPEN_OPTIONS, ...AGENT_OPTIONS } as const satisfies OptionTable;
@@ -71,6 +72,8 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const conversation = values.continue
     ? await findConversation(store, continued, system)
     : createConversationName(system.cwd());
+  const pause = findPause(await listPauses(store), { tenant: LOCAL_TENANT, agent: open.agent.name });
+  if (pause !== undefined) noteWait(explainPause(pause, env, values), screen, system);
   view = values.json ? undefined : new RunView(screen, { tools: open.agent.tools, first, isFull });
   const show = (event: RunEvent): void => (view === undefined ? screen.data(event) : view.show(event));
   let failure: unknown;
@@ -80,6 +83,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
       ...open,
       tenant: LOCAL_TENANT,
       hooks: {
+        ...open.hooks,
         'task-start': ({ id }) => view?.begin(id),
         'store-error': ({ error }) => {
           failure = error;
@@ -100,6 +104,13 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   screen.data({ type: 'result', id: task.id, ...task.outcome, status: task.status });
   if (!values.json) printEnd(task, screen);
   return task.status === 'success' ? EXIT.success : task.status === 'failed' ? EXIT.failed : EXIT.cancelled;
+}
+
+/** Shows why the run does not start. Throws where no one would see that it waits. */
+function noteWait(why: string, screen: Screen, { stderr }: System): void {
+  if (!stderr.isTTY) throw new Error(why);
+  screen.status(undefined);
+  screen.note(screen.style('yellow', `■ waiting: ${why}`));
 }
 
 /** Reports a run that was cancelled before there was a task. */

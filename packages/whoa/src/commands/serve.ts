@@ -13,6 +13,7 @@ import { createPrometheusMetrics, createTelemetry } from '@whoa/server/telemetry
 import { OPEN_OPTIONS } from '../agent/agent-options.ts';
 import { agentNames, chooseNames, describeAgents, openAgents } from '../agent/open-agents.ts';
 import { type Command, EXIT, readArguments, readCount, readDuration, UsageError, type Use } from '../command.ts';
+import type { WhoaConfig } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { listenForDrain } from '../serve/drain.ts';
 import { listenAt } from '../serve/listen-at.ts';
@@ -153,7 +154,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   return EXIT.success;
 }
 
-function readDrain(given: string | undefined, { drainMs = DRAIN_MS }: { readonly drainMs?: number }): number {
+function readDrain(given: string | undefined, { drainMs = DRAIN_MS }: Pick<WhoaConfig, 'drainMs'>): number {
   return given === undefined ? drainMs : readDuration('--drain', given, DRAIN);
 }
 

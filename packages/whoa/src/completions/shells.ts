@@ -9,7 +9,7 @@ export interface CompletedCommand {
 }
 
 /** Only what ids are made of: shells expand what they complete. */
-const TASKS = "whoa tasks 2>/dev/null | grep -Eo '^t[0-9]+-[A-Za-z0-9_-]+'";
+const TASKS = "whoa tasks 2>/dev/null | grep -Eo '^t-[A-Za-z0-9_-]+'";
 
 /** Creates the script that makes a shell complete commands and options. */
 export const SHELLS: Readonly<Record<string, (commands: readonly CompletedCommand[]) => string>> = {

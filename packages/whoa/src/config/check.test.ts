@@ -20,8 +20,8 @@ test('a configuration with everything in it is well', () => {
   expect(check({ sandbox: { kind: 'workspace', network: { allow: ['example.com'] }, readable: [] } })).not.toThrow();
   expect(check({ store: { backend: 'sqlite' }, stopMode: 'now', policy: 'reject' })).not.toThrow();
   expect(check({ store: { backend: 'sqlite', file: '/srv/tasks.db' }, stopMode: {} })).not.toThrow();
-  expect(check({ store: { backend: 'redis', url: 'redis://localhost' }, policy: undefined })).not.toThrow();
-  for (const store of ['rediss://host:6380/1', 'postgres://host/agents', 'sqlite:/srv/tasks.db', 'memory:']) {
+  expect(check({ store: { backend: 'postgres', url: 'postgres://localhost' }, policy: undefined })).not.toThrow();
+  for (const store of ['postgres://host/agents', 'sqlite:/srv/tasks.db', 'memory:', 'memory']) {
     expect(check({ store })).not.toThrow();
   }
 });
@@ -48,12 +48,21 @@ test.each<[object, string]>([
   [{ agents: [], model: null }, 'model: expected a string'],
   [{ agents: 'mine' }, 'agents: expected { name: agent }'],
   [{ agents: { mine: {} } }, "agents: 'mine' is not an agent; write createAgent({ … })"],
-  [{ store: 'mysql://localhost' }, "store: expected an address ('redis://…', 'postgres://…', 'sqlite:/…')"],
-  [{ store: 'sqlite:tasks.db' }, 'store: expected an address'],
-  [{ store: '' }, 'store: expected an address'],
-  [{ store: { url: 'x' } }, 'store: backend: expected one of sqlite, redis, postgres, memory, got undefined'],
-  [{ store: { backend: 'mysql' } }, "store: backend: expected one of sqlite, redis, postgres, memory, got 'mysql'"],
-  [{ store: { backend: 'sqlite', file: 'tasks.db' } }, "store: file: expected an absolute path, got 'tasks.db'"],
+  [
+    { store: 'mysql://u:p@localhost' },
+    "store: expected 'memory', 'sqlite:FILE' or 'postgres://HOST/DATABASE', got an address that starts with 'mysql:'",
+  ],
+  [{ store: 'sqlite:tasks.db' }, "store: expected an absolute path, such as 'sqlite:/srv/tasks.db', got 'tasks.db'"],
+  [{ store: 'localhost:6379' }, "store: expected 'memory', 'sqlite:FILE' or"],
+  [{ store: '' }, 'store: expected'],
+  [{ store: 7 }, 'store: expected'],
+  [{ store: { url: 'x' } }, "store: backend: expected 'memory' or 'sqlite' or 'postgres', got undefined"],
+  [
+    { store: { backend: 'postgres', url: 'localhost:5432' } },
+    "store: url: expected an address such as 'postgres://host/database'",
+  ],
+  [{ store: { backend: 'sqlite', fil: '/a' } }, "store: fil: unknown setting; did you mean 'file'?"],
+  [{ store: { backend: 'sqlite', file: 'tasks.db' } }, 'store: expected an absolute path, such as'],
   [
     { policy: 'steer' },
     "policy: expected one of queue, replace, reject, got 'steer' (an editor expects a response to every prompt",

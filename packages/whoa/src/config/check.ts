@@ -1,4 +1,7 @@
 import { isAbsolute } from 'node:path';
+import { SettingsError } from '@whoa/core';
+import type { TaskStoreConfig } from '@whoa/tasks';
+import { readStoreConfig } from '@whoa/tasks/internal';
 import { z } from 'zod';
 import { readCommandLine } from '../approvals/command-line.ts';
 import { UsageError } from '../command.ts';
@@ -22,21 +25,18 @@ const agents = z
     if (wrong !== undefined) context.addIssue(`'${wrong}' is not an agent; write ${AGENT}`);
   });
 
-const ADDRESS = /^((rediss?|postgres|postgresql|memory):|sqlite:\/)/;
-const store = z.union([
-  z.custom(
-    (value) => typeof (value as { claim?: unknown } | null)?.claim === 'function' || ADDRESS.test(String(value)),
-  ),
-  z
-    .looseObject(
-      { backend: checkOneOf(['sqlite', 'redis', 'postgres', 'memory']), file: z.unknown().optional() },
-      "expected an address ('redis://…', 'postgres://…', 'sqlite:/…'), { backend: 'sqlite', file: '/…/tasks.db' }, or a store",
-    )
-    .refine(({ backend, file }) => backend !== 'sqlite' || file === undefined || isAbsolutePath(file), {
-      path: ['file'],
-      error: ({ input }) => `expected an absolute path, got ${shown((input as { file: unknown }).file)}`,
-    }),
-]);
+const store = z.unknown().superRefine((given, context) => {
+  if (typeof (given as { claim?: unknown } | null)?.claim === 'function') return;
+  try {
+    const config = readStoreConfig(given as TaskStoreConfig, 'store');
+    if (config.backend !== 'sqlite' || config.file === undefined || isAbsolute(config.file)) return;
+    // A relative one would depend on the current folder.
+    context.addIssue(`expected an absolute path, such as 'sqlite:/srv/tasks.db', got ${shown(config.file)}`);
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error;
+    context.addIssue(error.message.replace(/^store(: |\.)/, ''));
+  }
+});
 
 const policy = checkOneOf(['queue', 'replace', 'reject'], {
   steer: ' (an editor expects a response to every prompt, so prompts cannot be merged)',
@@ -152,10 +152,6 @@ function checkOneOf<const Values extends readonly string[]>(
 
 function isAgent(value: unknown): boolean {
   return typeof value === 'function' || typeof (value as { run?: unknown } | null)?.run === 'function';
-}
-
-function isAbsolutePath(value: unknown): boolean {
-  return typeof value === 'string' && isAbsolute(value);
 }
 
 function isAllowList(value: unknown): boolean {

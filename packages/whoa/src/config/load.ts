@@ -62,8 +62,8 @@ function adviceOn(error: unknown): string {
   const { code, message } = error as { code?: unknown; message?: unknown };
   const [, name] = /^Cannot find package '([^']+)'/.exec(String(message)) ?? [];
   if (code !== 'ERR_MODULE_NOT_FOUND' || name === undefined) return '';
-  const packages = name === '@whoa/bullmq' ? '@whoa/bullmq bullmq ioredis' : name;
-  return `; install it where whoa is installed, or next to the file: npm install ${packages}`;
+  const command = /^(?:@whoa\/|whoa$)/.test(name) ? 'in the clone, npm run pack -- FOLDER' : 'npm install';
+  return `; install it where whoa is installed, or next to the file: ${command} ${name}`;
 }
 
 /** Where a syntax error is, if that can be found out. */

@@ -1,7 +1,7 @@
 import { createVirtualWorld } from '@whoa/core/testing';
 import { createMemoryStore } from '@whoa/tasks';
 import { expect, onTestFinished, test } from 'vitest';
-import { isLost, LOCAL_TENANT, reclaimLost } from './local-tasks.ts';
+import { isLost, LOCAL_TENANT, openStore, reclaimLost } from './local-tasks.ts';
 
 const LEASE_MS = 10_000;
 
@@ -41,4 +41,10 @@ test('a task that waits past its deadline ends when tasks are looked at, though 
   await world.clock.advance(1_000);
   await reclaimLost(store);
   expect(await readStatus()).toBe('cancelled');
+});
+
+test('an address in BUS_URL that is not one of a Redis is rejected, by the name of the variable', () => {
+  const open = (bus: string) => openStore({ store: 'postgres://there/whoa' }, { BUS_URL: bus });
+  expect(() => open('nonsense')).toThrow(/^BUS_URL: expected an address such as 'redis:/);
+  expect(() => open('')).toThrow(/^BUS_URL: .*is its variable set/);
 });

@@ -7,12 +7,13 @@ import type { WhoaConfig } from '../config/config.ts';
 /** The tenant of `run` and `acp`. The local file belongs to one user; users of a shared store share this tenant. */
 export const LOCAL_TENANT = 'local';
 
-const ID_CHARACTERS = 11;
+const ID_CHARACTERS = 10;
 
 /** Opens the store of the configuration. Defaults to the file that all terminals of this user share. */
 export function openStore(config: Pick<WhoaConfig, 'store'>, env: NodeJS.ProcessEnv): TaskStore {
-  const store = getStore(config);
-  if (store !== undefined && 'claim' in store) return store;
+  const given = getStore(config);
+  if (given !== undefined && 'claim' in given) return given;
+  const store = given && withBus(given, env['BUS_URL']);
   if (store !== undefined && store.backend !== 'sqlite') return createTaskStore(store);
   const file = store?.file ?? getDefaultSqlitePath(env);
   try {
@@ -22,15 +23,39 @@ export function openStore(config: Pick<WhoaConfig, 'store'>, env: NodeJS.Process
   }
 }
 
+/** A bus in the configuration comes before the one of the environment. */
+function withBus(store: TaskStoreConfig, bus: string | undefined): TaskStoreConfig {
+  if (bus === undefined || store.backend !== 'postgres') return store;
+  try {
+    return readStoreConfig({ bus, ...store });
+  } catch (error) {
+    const { message } = error as SettingsError;
+    throw new UsageError(message.replace(/^bus:/, 'BUS_URL:'), 'CONFIG');
+  }
+}
+
 /** Returns the store of the configuration, or its options. */
 export function getStore({ store }: Pick<WhoaConfig, 'store'>): TaskStoreConfig | TaskStore | undefined {
   if (store === undefined || (typeof store === 'object' && 'claim' in store)) return store;
   try {
-    return readStoreConfig(store);
+    return readStoreConfig(store, 'store');
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error;
-    throw new UsageError(`the store of the configuration is not valid: store.${error.message}`, 'CONFIG');
+    throw new UsageError(`the configuration is not valid: ${error.message}`, 'CONFIG');
   }
+}
+
+/** Describes the store of the configuration to users, without what could be a password. */
+export function describeStore(
+  config: Pick<WhoaConfig, 'store'>,
+  env: NodeJS.ProcessEnv,
+): { name: string; location: string } {
+  const store = getStore(config);
+  if (store === undefined || ('backend' in store && store.backend === 'sqlite')) {
+    return { name: 'SQLite', location: store?.file ?? getDefaultSqlitePath(env) };
+  }
+  const name = 'backend' in store ? store.backend : 'store';
+  return { name, location: `the ${name === 'store' ? '' : `${name} `}store of your configuration` };
 }
 
 /** Opens the store of the configuration for a process that shares its tasks with others. */
@@ -38,7 +63,7 @@ export function openSharedStore(config: Pick<WhoaConfig, 'store'>, command: stri
   const store = getStore(config);
   if (store === undefined || !('backend' in store) || store.backend !== 'memory') return openStore(config, env);
   const why = `whoa ${command} shares tasks with other processes, which a memory store cannot do`;
-  throw new UsageError(`${why}: use 'sqlite', 'redis' or 'postgres'`, 'CONFIG');
+  throw new UsageError(`${why}: use 'sqlite' or 'postgres'`, 'CONFIG');
 }
 
 type SqliteError = Error & { readonly code?: string; readonly errcode?: number };
@@ -64,7 +89,7 @@ export function shortId(id: string): string {
 
 /** Frees the tasks of workers whose lease has expired, and ends overdue ones. Leaves old records to the workers. */
 export async function reclaimLost(store: TaskStore): Promise<void> {
-  for (let domain = 0; domain < store.domains; domain++) while ((await store.sweep({ domain })).reclaimed > 0);
+  while ((await store.sweep()).reclaimed > 0);
 }
 
 /** Whether the worker of a task died and no other worker has taken it. */

@@ -6,6 +6,7 @@ import { formatDuration } from '../terminal/text/durations.ts';
 import { oneLine } from '../terminal/text/plain-text.ts';
 import { formatTable } from '../terminal/text/table.ts';
 import { shortId } from './local-tasks.ts';
+import { describeTarget } from './pauses.ts';
 import type { TaskSource } from './source/task-source.ts';
 
 export const STATUSES: readonly TaskStatus[] = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'];
@@ -15,8 +16,7 @@ const MAX_LIST_CHARACTERS = 200;
 /** Prints how many tasks each tenant has, by status, and what each agent has to do. */
 export async function showCounts(source: TaskSource, screen: Screen, width: number): Promise<number> {
   const counts = await source.counts();
-  // A server shows it to operators only.
-  const { agents, paused, unsettled } = await source.fleet().catch(ofNobody);
+  const { agents, paused, unsettled } = await readFleet(source);
   screen.status(undefined);
   for (const one of [...counts, ...agents]) screen.data(one);
   if (screen.asJson) return EXIT.success;
@@ -30,17 +30,19 @@ export async function showCounts(source: TaskSource, screen: Screen, width: numb
     const headings = ['AGENT', 'READY', 'OLDEST', 'RUNNING', 'WORKERS WAITING', ''];
     for (const line of formatTable(headings, agents.map(agentRow), { width })) screen.line(line);
   }
-  for (const target of paused) {
-    const [[kind, name] = ['', '']] = Object.entries(target) as [string, string][];
-    screen.note(`${kind} ${oneLine(name, 80)} is paused`);
-  }
+  for (const target of paused) screen.note(`${describeTarget(target)} is paused`);
   if (unsettled > 0) screen.note(`${unsettled} cancelled tasks wait for any worker to settle them`);
   return EXIT.success;
 }
 
-function ofNobody(error: unknown): FleetLoad {
-  if ((error as { status?: number }).status !== 403) throw error;
-  return { agents: [], paused: [], unsettled: 0, hasMore: false };
+/** What all tenants have to do. A server shows it to operators only: for others, nothing. */
+export async function readFleet(source: Pick<TaskSource, 'fleet'>): Promise<FleetLoad> {
+  try {
+    return await source.fleet();
+  } catch (error) {
+    if ((error as { status?: number }).status !== 403) throw error;
+    return { agents: [], paused: [], unsettled: 0, hasMore: false };
+  }
 }
 
 function agentRow({ agent, ready, oldestWaitMs, running, waiting, isPaused, isUnserved }: FleetLoad['agents'][number]) {

@@ -19,14 +19,14 @@ function setUp(more: Partial<InterruptOptions> = {}) {
   return { clock, signals, token, exits, listening };
 }
 
-test('Ctrl-C once drains, twice aborts, three times kills and exits after a last wait', async () => {
+test('Ctrl-C once stops now, twice kills and exits after a last wait', async () => {
   const { clock, signals, token, exits, listening } = setUp();
   const levels: (string | undefined)[] = [];
-  for (let press = 0; press < 3; press++) {
+  for (let press = 0; press < 2; press++) {
     signals.emit('SIGINT');
     levels.push(token.level);
   }
-  expect(levels).toEqual(['drain', 'abort', 'kill']);
+  expect(levels).toEqual(['abort', 'kill']);
   expect(token.reason).toMatchObject({ kind: 'user', via: 'Ctrl-C' });
   await clock.advance(2_999);
   expect(exits).toHaveLength(0);
@@ -36,10 +36,10 @@ test('Ctrl-C once drains, twice aborts, three times kills and exits after a last
   token[Symbol.dispose]();
 });
 
-test('a fourth Ctrl-C exits immediately', () => {
+test('a third Ctrl-C exits immediately', () => {
   const waits: number[] = [];
   const { signals, token, exits, listening } = setUp({ onLastWait: (ms) => waits.push(ms) });
-  for (let press = 0; press < 3; press++) signals.emit('SIGINT');
+  for (let press = 0; press < 2; press++) signals.emit('SIGINT');
   expect({ waits, exits }).toEqual({ waits: [3_000], exits: [] });
   signals.emit('SIGINT');
   expect(exits).toHaveLength(1);
@@ -48,12 +48,12 @@ test('a fourth Ctrl-C exits immediately', () => {
 });
 
 test('the first Ctrl-C uses the configured mode, and the next one escalates', () => {
-  const { signals, token, listening } = setUp({ first: 'now' });
-  const levels = [0, 1].map(() => {
+  const { signals, token, listening } = setUp({ first: 'graceful' });
+  const levels = [0, 1, 2].map(() => {
     signals.emit('SIGINT');
     return token.level;
   });
-  expect(levels).toEqual(['abort', 'kill']);
+  expect(levels).toEqual(['drain', 'abort', 'kill']);
   listening[Symbol.dispose]();
   token[Symbol.dispose]();
 });
@@ -69,7 +69,7 @@ test('a Ctrl-C escalates a stop that was started elsewhere', () => {
 test('a Ctrl-C after the ladder has reached kill exits too', async () => {
   const { clock, signals, token, exits, listening } = setUp();
   signals.emit('SIGINT');
-  await clock.advance(12_000);
+  await clock.advance(2_000);
   expect(token.level).toBe('kill');
   signals.emit('SIGINT');
   await clock.advance(3_000);

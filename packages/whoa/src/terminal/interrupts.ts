@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '@whoa/core/embed';
 import { CLEANUP_MS } from '@whoa/core/internal';
 import { EXIT, type Use } from '../command.ts';
 
-/** How long the third Ctrl-C waits before it exits. The watchdog ends processes that are left. */
+/** How long the Ctrl-C that kills waits before it exits. The watchdog ends processes that are left. */
 const EXIT_MS = CLEANUP_MS + 1_000;
 
 const LEVELS: readonly StopLevel[] = ['drain', 'abort', 'kill'];
@@ -13,7 +13,7 @@ export interface InterruptOptions {
   readonly token: CancellationToken;
   /** Ends the process. Called when even `kill` did not settle the run. */
   readonly exit: () => void;
-  /** The mode of the first Ctrl-C. Defaults to `graceful`. */
+  /** The mode of the first Ctrl-C. Defaults to `now`, as for the stop button of a page. */
   readonly first?: StopMode | undefined;
   /** The current stop level of the run. Another process may have started the stop. */
   readonly level?: () => StopLevel | undefined;
@@ -24,12 +24,12 @@ export interface InterruptOptions {
 }
 
 /**
- * Turns signals of the terminal into cancels: Ctrl-C once is graceful, twice now, three times kill and exit, a fourth time
- * exits immediately. Each goes one level beyond the current level of the run. SIGHUP and SIGTERM mean now: no other process
- * would take the run over.
+ * Turns signals of the terminal into cancels: Ctrl-C once stops what need not finish now, twice kills and exits, a third time
+ * exits immediately. Each goes beyond the current level of the run. SIGHUP and SIGTERM mean now: no other process would take
+ * the run over.
  */
 export function listenForInterrupts(options: InterruptOptions): Disposable {
-  const { token, exit, first = 'graceful', clock = systemClock, signals = process } = options;
+  const { token, exit, first = 'now', clock = systemClock, signals = process } = options;
   const reached = (): StopLevel | undefined => {
     const reported = options.level?.();
     return LEVELS.findLast((level) => level === reported || level === token.level);

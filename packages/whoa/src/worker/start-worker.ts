@@ -69,7 +69,7 @@ async function answers(store: TaskStore): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const timer = setTimeout(() => resolve(false), READY_MS);
   store
-    .get({ tenant: 'readyz', id: 't0-readyz' })
+    .get({ tenant: 'readyz', id: 't-readyz' })
     .then(
       () => resolve(true),
       () => resolve(false),
@@ -84,6 +84,6 @@ function toLogData(event: RunnerEvent): object {
 
 function formatEvent(event: RunnerEvent): string {
   if (event.type === 'task-start') return `▸ started ${shortId(event.id)} (${oneLine(event.tenant, 60)})`;
-  if (event.type === 'task-end') return `▪ ${shortId(event.id)} ${event.status}`;
+  if (event.type === 'task-end' || event.type === 'task-left') return `▪ ${shortId(event.id)} ${event.status}`;
   return `✘ ${event.type}: ${oneLine(describeError(event.error), MAX_LINE_CHARACTERS)}`;
 }

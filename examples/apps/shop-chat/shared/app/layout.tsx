@@ -1,11 +1,12 @@
 import type { ReactNode } from 'react';
+import './shop.css';
 
 export const metadata = { title: 'Shop' };
 
 export default function Layout({ children }: { children: ReactNode }) {
   return (
     <html lang="en">
-      <body style={{ font: '16px/1.5 system-ui', maxWidth: '40rem', margin: '2rem auto' }}>{children}</body>
+      <body>{children}</body>
     </html>
   );
 }

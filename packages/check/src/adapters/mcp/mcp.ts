@@ -10,11 +10,11 @@ import { cancelTask, classifyTask, getTask, TASKS_EXTENSION, wrapTaskResponse } 
 /** An MCP server that the kit starts or reaches, and its tool that is an agent. */
 export interface McpAdapterOptions extends Omit<AgentServerOptions, 'url'> {
   /** The server over HTTP. Without it, `command` is a server on standard input and output. */
-  readonly url?: string;
+  readonly url?: string | undefined;
   /** The tool to call. Defaults to the only one, or the first that needs one text. */
-  readonly tool?: string;
+  readonly tool?: string | undefined;
   /** Whether to offer the server MCP tasks. Defaults to `true`. */
-  readonly tasks?: boolean;
+  readonly tasks?: boolean | undefined;
 }
 
 /** How long a server may take to greet. */

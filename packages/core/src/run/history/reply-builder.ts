@@ -79,7 +79,7 @@ export class ReplyBuilder {
         ? {
             inputTokens: this.#usage?.inputTokens ?? 0,
             outputTokens: this.#usage?.outputTokens ?? 0,
-            isComplete: isComplete,
+            isComplete,
           }
         : undefined;
     return { role: 'assistant', content, stopReason, ...(usage && { usage }), ...this.#source };

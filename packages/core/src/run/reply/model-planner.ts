@@ -12,16 +12,16 @@ import { ReplyError, streamReply } from './stream-reply.ts';
 /** How often and how long a failed model request is retried. */
 export interface RetryOptions {
   /** How often a request is sent at most. */
-  readonly maxAttempts?: number;
+  readonly maxAttempts?: number | undefined;
   /** The first wait between two attempts. It doubles each time, with random jitter. */
-  readonly backoffMs?: number;
+  readonly backoffMs?: number | undefined;
   /** The longest wait. If a provider asks for more, the request fails. */
-  readonly maxBackoffMs?: number;
+  readonly maxBackoffMs?: number | undefined;
   /** If a provider sends nothing for this long, the attempt fails. */
-  readonly idleTimeoutMs?: number;
+  readonly idleTimeoutMs?: number | undefined;
 }
 
-const DEFAULT_RETRY: Required<RetryOptions> = {
+const DEFAULT_RETRY = {
   maxAttempts: 4,
   backoffMs: 500,
   maxBackoffMs: 60_000,
@@ -57,7 +57,7 @@ export function createModelPlanner(given: ModelPlannerOptions): Planner {
     world: required(worldRule),
   });
   const { model, instructions, world } = options;
-  const retry = { ...DEFAULT_RETRY, ...options.retry };
+  const retry: Retries['retry'] = { ...DEFAULT_RETRY, ...(options.retry as Partial<Retries['retry']> | undefined) };
   const tools = describeTools(options.tools);
   return {
     async next(history, context) {
@@ -98,7 +98,7 @@ function spending(message: AssistantMessage, before: Usage | undefined): Assista
 }
 
 interface Retries {
-  readonly retry: Required<RetryOptions>;
+  readonly retry: typeof DEFAULT_RETRY;
   readonly world: World;
 }
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { CancellationToken } from '../../stop/token/token.ts';
 import { createVirtualWorld, flushMicrotasks } from '../../testing/virtual-world.ts';
 import { Leftovers } from './leftovers.ts';
 
@@ -6,10 +7,11 @@ const never = new Promise<never>(() => {});
 
 function setUp() {
   const { clock } = createVirtualWorld();
+  const token = new CancellationToken({ clock });
   const left = new Leftovers(clock);
   const names = (): string[] => left.running.map(({ name }) => name);
   const settling = async (): Promise<string> => {
-    await left.settle();
+    await left.settle(token);
     return `at ${clock.now() - start}`;
   };
   const start = clock.now();

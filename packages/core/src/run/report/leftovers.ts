@@ -1,5 +1,7 @@
 import type { Clock } from '../../stop/clock.ts';
-import { waitAtMost } from '../../stop/wait.ts';
+import { waitForLoop } from '../../stop/event-loop.ts';
+import type { CancellationToken } from '../../stop/token/token.ts';
+import { waitUntilLevel } from '../../stop/wait.ts';
 
 /** How long work that was asked to end may take before it is abandoned. */
 const LEFT_MS = 1_000;
@@ -34,12 +36,16 @@ export class Leftovers {
     left.ended.then(forget, forget);
   };
 
-  /** Resolves when no work is left or its time is over. */
-  async settle(): Promise<void> {
+  /** Resolves when no work is left or its time is over. At `kill` it is over for all: only what ends in this loop has ended. */
+  async settle(token: CancellationToken): Promise<void> {
     for (const left of this.#running) {
       const leftMs = left.until - this.#clock.now();
-      if (leftMs <= 0) continue;
-      await waitAtMost(left.ended, leftMs, this.#clock).catch(() => {});
+      if (leftMs <= 0 || token.level === 'kill') continue;
+      const limit = token.child('leftovers');
+      limit.cancelAfter(leftMs, { kind: 'deadline' }, { mode: 'kill' });
+      await waitUntilLevel(left.ended, limit, 'kill');
+      limit[Symbol.dispose]();
     }
+    if (this.#running.size > 0 && token.level === 'kill') await waitForLoop();
   }
 }

@@ -38,21 +38,28 @@ test('everything is reported in the order it happened, the end last', () => {
   );
   expect(text.split('\n')).toEqual([
     'Stopped after 20 ms (user: enough, by anna, via cli); 2 abandoned.',
-    '         -3 ms  bash (c) finished (waited for: it must not be cut)',
-    '         +0 ms  drain: nothing new starts',
-    '         +1 ms  reply closed after 7 characters',
-    '         +5 ms  bash (c) abandoned, its outcome is unknown',
-    '        +10 ms  abort: what can be interrupted stops',
-    '        +12 ms  kill: nothing more is waited for',
-    '        +20 ms  planner abandoned, it may still run',
-    '        +20 ms  settled',
-    '       cleanup  bash: stuck',
+    '  before the stop  bash (c) finished (waited for: it must not be cut)',
+    '            +0 ms  drain: nothing new starts',
+    '            +1 ms  reply closed after 7 characters',
+    '            +5 ms  bash (c) abandoned, its outcome is unknown',
+    '           +10 ms  abort: what can be interrupted stops',
+    '           +12 ms  kill: nothing more is waited for',
+    '           +20 ms  planner abandoned, it may still run',
+    '           +20 ms  settled',
+    '          cleanup  bash: stuck',
   ]);
+});
+
+test('times are whole milliseconds, or tenths of short ones', () => {
+  const text = formatStopReport(
+    report({ settledAfterMs: 246.860107421875, calls: [call('finished', { afterMs: 5.25 })] }),
+  );
+  expect(text).toMatch(/^Stopped after 247 ms .*\n +\+5\.3 ms {2}bash.*\n +\+247 ms {2}settled$/);
 });
 
 test.each<[Partial<StopReport>, string]>([
   [{}, 'Stopped after 20 ms (user); nothing was left behind.'],
-  [{ isClean: false }, 'Stopped after 20 ms (user); not everything is tidy.'],
+  [{ isClean: false }, 'Stopped after 20 ms (user); something may be left behind.'],
   [{ reason: { kind: 'user', at: 0, by: 'anna' } }, 'Stopped after 20 ms (user, by anna); nothing was left behind.'],
   [{ reason: { kind: 'user', at: 0, via: 'cli' } }, 'Stopped after 20 ms (user, via cli); nothing was left behind.'],
 ])('%j is described first as %s', (rest, sentence) => {

@@ -32,6 +32,8 @@ export interface StopReport {
   readonly levels: readonly { readonly level: StopLevel; readonly afterMs: number }[];
   /** The reply that was cut off, if one was. */
   readonly reply?: { readonly characters: number; readonly afterMs: number };
+  /** The planner that finished its turn after the cancel instead of stopping, if it did. */
+  readonly planner?: { readonly afterMs: number };
   readonly calls: readonly StoppedCall[];
   /** If an undo was asked for: finished calls that changed something and have none. */
   readonly notUndone?: readonly { readonly callId: string; readonly tool: string }[];
@@ -62,12 +64,10 @@ export function formatStopReport(report: StopReport): string {
     ? 'nothing was left behind'
     : abandoned > 0
       ? `${abandoned} abandoned`
-      : 'not everything is tidy';
+      : 'something may be left behind';
   const { by, via } = report.reason;
   const who = [by && `by ${by}`, via && `via ${via}`].filter(Boolean).join(', ');
-  const lines = [
-    `Stopped after ${report.settledAfterMs} ms (${describeReason(report.reason)}${who && `, ${who}`}); ${left}.`,
-  ];
+  const title = `Stopped after ${formatMs(report.settledAfterMs)} (${describeReason(report.reason)}${who && `, ${who}`}); ${left}.`;
   const happened: { afterMs: number; what: string }[] = report.levels.map(({ level, afterMs }) => ({
     afterMs,
     what: LEVEL_WORDS[level],
@@ -75,19 +75,28 @@ export function formatStopReport(report: StopReport): string {
   if (report.reply) {
     happened.push({ afterMs: report.reply.afterMs, what: `reply closed after ${report.reply.characters} characters` });
   }
+  if (report.planner) happened.push({ afterMs: report.planner.afterMs, what: 'planner finished its turn' });
   for (const call of report.calls) {
     happened.push({ afterMs: call.afterMs, what: `${nameCall(call, report)} ${describeCall(call)}` });
   }
   for (const { name, afterMs } of work) happened.push({ afterMs, what: `${name} abandoned, it may still run` });
   happened.push({ afterMs: report.settledAfterMs, what: 'settled' });
   // A stable sort keeps simultaneous items in the order written above.
-  for (const { afterMs, what } of happened.toSorted((a, b) => a.afterMs - b.afterMs)) {
-    lines.push(`  ${`${afterMs >= 0 ? '+' : ''}${afterMs} ms`.padStart(12)}  ${what}`);
-  }
+  const items = happened
+    .toSorted((a, b) => a.afterMs - b.afterMs)
+    .map(({ afterMs, what }) => [afterMs < 0 ? 'before the stop' : `+${formatMs(afterMs)}`, what]);
   for (const { tool, callId } of report.notUndone ?? [])
-    lines.push(`  ${'no undo'.padStart(12)}  ${tool} (${callId}) finished and stays`);
-  for (const error of report.cleanupErrors) lines.push(`  ${'cleanup'.padStart(12)}  ${error}`);
-  return lines.join('\n');
+    items.push(['no undo', `${tool} (${callId}) finished and stays`]);
+  for (const error of report.cleanupErrors) items.push(['cleanup', error]);
+  const width = Math.max(LABEL_WIDTH, ...items.map(([label = '']) => label.length));
+  return [title, ...items.map(([label = '', what]) => `  ${label.padStart(width)}  ${what}`)].join('\n');
+}
+
+const LABEL_WIDTH = 12;
+
+/** Whole milliseconds, or tenths of a short time. */
+function formatMs(ms: number): string {
+  return `${Math.abs(ms) < 10 ? Math.round(ms * 10) / 10 : Math.round(ms)} ms`;
 }
 
 /** Names a call by its tool, and by its id too where the tool was called more than once. */

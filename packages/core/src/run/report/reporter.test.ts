@@ -57,7 +57,7 @@ test('processes whose end this machine cannot prove are not called ended', () =>
   const report = createReport(cancel, end('a', 'interrupted', { cleanup: { verified: 'no', ended: 2, survivors: 0 } }));
   expect(report).toMatchObject({ isClean: false, calls: [{ unverified: true }] });
   expect(formatStopReport(report)).toMatch(
-    /not everything is tidy.*\n.*\n.*bash interrupted, 2 processes ended, not verified/,
+    /something may be left behind.*\n.*\n.*bash interrupted, 2 processes ended, not verified/,
   );
 });
 
@@ -112,6 +112,18 @@ test('levels and the reply are reported in time since the first, and under the f
     isClean: true,
   });
   expect(createReport(cancel, words('x'), turnEnd('stop'))).not.toHaveProperty('reply');
+});
+
+test('a planner that finishes its turn instead of stopping is named, with the time that it took', () => {
+  const turn: UnstampedEvent = {
+    type: 'turn-end',
+    turn: 1,
+    message: { role: 'assistant', content: [], stopReason: 'stop' },
+  };
+  const report = createReport(cancel, { ...turn, at: 6_000 } as UnstampedEvent);
+  expect(report).toMatchObject({ planner: { afterMs: 5_000 }, isClean: true });
+  expect(formatStopReport(report)).toMatch(/\+5000 ms {2}planner finished its turn$/m);
+  expect(createReport(turn, cancel)).not.toHaveProperty('planner');
 });
 
 test('abandoned work other than calls is named by its path, and makes the stop unclean', () => {

@@ -30,6 +30,7 @@ export class StopReporter {
   /** How each call ended, including those that ended before the cancel. */
   readonly #states = new Map<string, CallState>();
   #reply: StopReport['reply'];
+  #planner: StopReport['planner'];
   #characters = 0;
 
   observe(event: RunEvent): void {
@@ -48,7 +49,7 @@ export class StopReporter {
       case 'turn-end':
         if (event.message.stopReason === 'aborted') {
           this.#reply = { characters: this.#characters, afterMs: this.#after(event.at) };
-        }
+        } else if (this.#cancelledAt !== undefined) this.#planner = { afterMs: this.#after(event.at) };
         break;
       default:
         this.#observeCall(event, ROOT_PATH);
@@ -68,6 +69,7 @@ export class StopReporter {
       settledAfterMs: this.#after(settledAt),
       levels: this.#levels,
       ...(this.#reply && { reply: this.#reply }),
+      ...(this.#planner && { planner: this.#planner }),
       calls,
       ...(notUndone.length > 0 && { notUndone }),
       cleanupErrors: this.#cleanupErrors,

@@ -75,7 +75,8 @@ export async function runBounded<T, Meaning>(work: BoundedWork<T, Meaning>): Pro
   let truth: BoundedResult<T>;
   try {
     work.onStart?.(own);
-    const stop = stopBeforeStart(token, own);
+    // A listener for the start may have cancelled the work, at any level. An ordinary call's own token ignores a drain.
+    const stop = own.reason ?? token.reason;
     if (stop !== undefined) truth = { state: 'not-started', reason: stop };
     else {
       const running = start(work, new Context(own, cleanups.defer));
@@ -101,11 +102,6 @@ export function checkFinishBound(work: Pick<Bound, 'name' | 'whenCancelled' | 't
     throw new SettingsError('timeoutMs', `'${work.name}' finishes when cancelled, so it needs a timeoutMs`);
   }
   shieldMs(work.timeoutMs, 'timeoutMs');
-}
-
-/** A listener for the start may have cancelled the work. Once announced, it ignores a drain like any other work. */
-function stopBeforeStart(token: CancellationToken, own: CancellationToken): CancelReason | undefined {
-  return own.reason ?? (token.level === 'drain' ? undefined : token.reason);
 }
 
 type Bound = Omit<BoundedWork<unknown, unknown>, 'execute' | 'onEnd'>;

@@ -84,8 +84,8 @@ interface CleanupListOptions {
   /** Called with each cleanup error: one that threw or did not end in time. */
   readonly onError: (error: CleanupError) => void;
   /** How long all cleanups together may take. Defaults to 2 s. */
-  readonly timeoutMs?: number;
-  readonly clock?: Clock;
+  readonly timeoutMs?: number | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 /**

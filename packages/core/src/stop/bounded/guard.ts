@@ -16,21 +16,21 @@ export interface GuardOptions {
   /** The name used in errors and in the ledger. */
   readonly name: string;
   /** Defaults to `interrupt`. `finish` needs `timeoutMs`. */
-  readonly whenCancelled?: WhenCancelled;
+  readonly whenCancelled?: WhenCancelled | undefined;
   /** After this it is asked to stop, and abandoned `graceMs` later (`finish`: immediately). */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Defaults to 2,000. With 0, `timeoutMs` is the longest that you wait, even for a function that ignores its signal. */
-  readonly graceMs?: number;
-  readonly cleanupTimeoutMs?: number;
+  readonly graceMs?: number | undefined;
+  readonly cleanupTimeoutMs?: number | undefined;
   /** Records abandoned work and its late result. */
-  readonly ledger?: Ledger;
+  readonly ledger?: Ledger | undefined;
   /** The unique key in the ledger. Defaults to a generated one. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** Called when a cancel has to wait for this `finish` work. */
-  readonly onWait?: (level: StopLevel, reason: CancelReason) => void;
+  readonly onWait?: ((level: StopLevel, reason: CancelReason) => void) | undefined;
   /** Cancels the work: a token, a signal (which means `now`), or both. */
-  readonly token?: CancellationToken;
-  readonly signal?: AbortSignal;
+  readonly token?: CancellationToken | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**

@@ -67,7 +67,7 @@ function warnOfLedger(error: unknown): void {
  * @returns The ledger to pass to `guard`, `createRuntime` or `createAgent`.
  * @throws {@link SettingsError} when `maxEntries` is not a positive whole number.
  */
-export function createLedger(options: { maxEntries?: number } = {}): Ledger {
+export function createLedger(options: { maxEntries?: number | undefined } = {}): Ledger {
   const { maxEntries = 1_000 } = readSettings<{ maxEntries?: number }>(options, { maxEntries: count() });
   const entries = new Map<string, AbandonedWork>();
 

@@ -28,8 +28,8 @@ export function levelAt(rank: number): StopLevel | undefined {
 
 /** How long each level may last before the next. A ladder starts at the first level it names, `kill` if it names none. */
 export interface Ladder {
-  readonly drainMs?: number;
-  readonly abortMs?: number;
+  readonly drainMs?: number | undefined;
+  readonly abortMs?: number | undefined;
 }
 
 /** A ladder, or the name of a preset. */
@@ -53,6 +53,9 @@ export function toPreset(level: StopLevel): 'graceful' | 'now' | 'kill' {
 
 /** No level may last longer than this: a stop that takes hours is not a stop. */
 const MAX_LEVEL_MS = 3_600_000;
+
+/** Adds nothing to any other. */
+export const LONGEST_LADDER: Ladder = { drainMs: MAX_LEVEL_MS, abortMs: MAX_LEVEL_MS };
 
 /** A ladder pinned to a moment: where it starts and when each later level is due. */
 export interface StopSchedule {

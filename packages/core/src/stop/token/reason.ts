@@ -25,7 +25,7 @@ export interface CancelReason {
 }
 
 /** The fields a caller sets; the rest is filled in. Pass a whole `CancelReason` to keep its time. */
-export type CancelReasonInit = Partial<CancelReason>;
+export type CancelReasonInit = { readonly [Field in keyof CancelReason]?: CancelReason[Field] | undefined };
 
 /** A reason as callers in this process give it: a string is the message. */
 export type CancelReasonLike = CancelReasonInit | string;

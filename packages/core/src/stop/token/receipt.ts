@@ -5,9 +5,15 @@ import type { CancelReason } from './reason.ts';
 /** How a cancel is carried out. */
 export interface CancelOptions {
   /** How hard to stop. Defaults to `graceful`; for a run to its agent's `ladder`, and for one call to `now`. */
-  readonly mode?: StopMode;
+  readonly mode?: StopMode | undefined;
   /** Also undo the completed calls that can be undone. */
-  readonly undo?: boolean;
+  readonly undo?: boolean | undefined;
+}
+
+/** Cancel options without gaps. */
+export interface WholeCancelOptions {
+  readonly mode: StopMode;
+  readonly undo: boolean;
 }
 
 const CANCEL_RULES: Rules<CancelOptions> = { mode: stopMode, undo: flag };
@@ -18,8 +24,8 @@ const CANCEL_RULES: Rules<CancelOptions> = { mode: stopMode, undo: flag };
  * @returns All options.
  * @throws {@link SettingsError} when one is unknown or not valid.
  */
-export function readCancelOptions(given: CancelOptions, usual: StopMode): Required<CancelOptions> {
-  return { mode: usual, undo: false, ...readSettings<CancelOptions>(given, CANCEL_RULES) };
+export function readCancelOptions(given: CancelOptions, usual: StopMode): WholeCancelOptions {
+  return { mode: usual, undo: false, ...readSettings<Partial<WholeCancelOptions>>(given, CANCEL_RULES) };
 }
 
 /**

@@ -22,7 +22,10 @@ export const shieldMs: Rule = boundedMs({ max: MAX_SHIELD_MS });
  * await fetch('https://bank.example.com/commit', { method: 'POST', signal: shielded.signal });
  * ```
  */
-export function shield(parent: CancellationToken, options: { timeoutMs: number; name?: string }): CancellationToken {
+export function shield(
+  parent: CancellationToken,
+  options: { timeoutMs: number; name?: string | undefined },
+): CancellationToken {
   const { timeoutMs, name = `${parent.name} (shielded)` } = options;
   shieldMs(timeoutMs, 'timeoutMs');
   const token = new CancellationToken({ parent, name, inheritFrom: 'nothing' });

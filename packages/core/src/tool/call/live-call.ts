@@ -4,7 +4,7 @@ import { enterInLedger, type LateResult } from '../../stop/bounded/ledger.ts';
 import { unexpected } from '../../stop/settings.ts';
 import type { StopLevel } from '../../stop/token/level.ts';
 import type { CancelReason, CancelReasonLike } from '../../stop/token/reason.ts';
-import type { CancelOptions, CancelReceipt } from '../../stop/token/receipt.ts';
+import type { CancelReceipt, WholeCancelOptions } from '../../stop/token/receipt.ts';
 import type { CancellationToken } from '../../stop/token/token.ts';
 import { normalizeResult } from '../normalize.ts';
 import { type Redact, redactResult } from '../redact.ts';
@@ -67,7 +67,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
   }
 
   /** Stops only this call. One that has not started never will; one that must finish and has started refuses. */
-  cancel(reason: CancelReasonLike, options: Required<CancelOptions>): CallCancelReceipt {
+  cancel(reason: CancelReasonLike, options: WholeCancelOptions): CallCancelReceipt {
     if (this.#startedAt !== undefined && this.whenCancelled === 'finish') {
       const { name, timeoutMs } = this.tool;
       return { result: 'refused', message: `${name} must finish; it ends within ${timeoutMs} ms` };

@@ -97,23 +97,37 @@ test('a call whose keys stay taken fails with their names, and a call of an unkn
   await holder;
 });
 
-test('a call that is stopped by a listener for its start never runs, even if it must finish', async () => {
+test('a call that is stopped alone by a listener for its start never runs', async () => {
   const ran = vi.fn(() => 'ran');
-  const stops: Record<string, () => unknown> = {
-    alone: () => runtime.cancelCall('alone', 'not this one'),
-    pay: () => token.cancel('nothing more', { mode: 'now' }),
-  };
-  const { runtime, token } = setUp(
-    [tool('alone', ran), tool('pay', ran, { whenCancelled: 'finish', timeoutMs: 1_000 })],
-    { hooks: { 'call-start': ({ callId }) => stops[callId]?.() } },
-  );
+  const stop = (): unknown => runtime.cancelCall('alone', 'not this one');
+  const { runtime, token } = setUp([tool('alone', ran)], { hooks: { 'call-start': stop } });
   expect(await runtime.execute([call('alone')], { token })).toMatchObject([{ state: 'not-started' }]);
-  await expect(runtime.execute([call('pay')], { token })).rejects.toMatchObject({
-    reason: { message: 'nothing more' },
-    partial: [{ state: 'not-started' }],
-  });
   expect(ran).not.toHaveBeenCalled();
 });
+
+test.for(
+  (['graceful', 'now', 'kill'] as const).flatMap((mode) =>
+    (['interrupt', 'finish'] as const).map((whenCancelled) => ({ mode, whenCancelled })),
+  ),
+)(
+  'a listener for the start of a call that cancels with $mode keeps it from running, if it would $whenCancelled',
+  async ({ mode, whenCancelled }) => {
+    const ran = vi.fn(() => 'ran');
+    const events: string[] = [];
+    const { runtime, token } = setUp([tool('pay', ran, { whenCancelled, timeoutMs: 1_000 })], {
+      hooks: {
+        'call-start': () => token.cancel('nothing more', { mode }),
+        any: ({ type }) => void (type.startsWith('call-') && events.push(type)),
+      },
+    });
+    await expect(runtime.execute([call('pay')], { token })).rejects.toMatchObject({
+      reason: { message: 'nothing more' },
+      partial: [{ state: 'not-started' }],
+    });
+    expect(ran).not.toHaveBeenCalled();
+    expect(events.filter((type) => type !== 'call-waiting')).toEqual(['call-start', 'call-end']);
+  },
+);
 
 test('a failed question counts as a no, and an answer after the stop has no effect', async () => {
   const late = Promise.withResolvers<boolean>();

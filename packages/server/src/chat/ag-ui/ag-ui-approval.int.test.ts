@@ -129,7 +129,7 @@ test('a stop by the name of any of its runs ends an interrupted reply; one that 
   const third = await thread.run('r3', { resume: answer(next.id, true) });
   expect(third.at(-1)).toMatchObject({ type: 'RUN_FINISHED', runId: 'r3', outcome: { type: 'cancelled' } });
   expect(thread.ran).toEqual([COMMAND]);
-  expect(JSON.parse((await thread.post('/t/stop', { runId: 'r2' })).text)).toEqual({ result: 'too-late' });
+  expect(JSON.parse((await thread.post('/t/stop', { runId: 'r2' })).text)).toEqual({ result: 'unchanged' });
   // A stopped task has no open question.
   const late = await thread.post('', { threadId: 't', runId: 'r4', messages: [], resume: answer(next.id, true) });
   expect(late).toMatchObject({ status: 409, text: expect.stringContaining('not-pending') as string });

@@ -1,3 +1,4 @@
+import { settings } from '@whoa/core/internal';
 import { isFinalStatus, type TaskRecord, type TaskRef } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
 import { Hono } from 'hono';
@@ -7,14 +8,22 @@ import { HttpError } from '../../http/http-error.ts';
 import { streamEvents } from '../../http/sse.ts';
 import { readQuestions } from '../../tasks/read-questions.ts';
 import type { Answers, PageAnswer } from '../answers.ts';
-import { continueMessage, findActive, findRun, renameReply, sendMessage, stopChat, streamReply } from '../chat.ts';
+import { continueMessage, sendMessage, streamReply } from '../chat.ts';
 import { findAsking, isRun, readMessages } from '../chat-history.ts';
 import { approveRequest, checked, notFromUser, readJson } from '../chat-request.ts';
 import { type ChatEnv, createAdmit, type Fetch, serveRoutes } from '../chat-routes.ts';
-import { type ChatService, type ChatServiceOptions, createChatService } from '../chat-service.ts';
+import { findActive, findRun, renameReply } from '../chat-runs.ts';
+import {
+  CHAT_RULES,
+  type ChatService,
+  type ChatServiceOptions,
+  createChatService,
+  PATH_RULE,
+} from '../chat-service.ts';
 import type { Chat, ChatAnswer } from '../chat-types.ts';
 import { answerQuestion, notAsked } from '../questions.ts';
 import type { ChatTools } from '../reply-options.ts';
+import { stopChat } from '../stop-run.ts';
 import { isCallPart } from '../ui/call-parts.ts';
 import { type AgUiMessage, type RunInput, runInput, toAgUiMessages } from './ag-ui-messages.ts';
 import { AgUiTranslator } from './ag-ui-translator.ts';
@@ -22,7 +31,7 @@ import { AgUiTranslator } from './ag-ui-translator.ts';
 /** Options of a handler that serves chats to AG-UI clients. */
 export interface AgUiHandlerOptions<Tools extends ChatTools> extends ChatServiceOptions<Tools> {
   /** Where the handler is mounted. Defaults to `/api/ag-ui`. */
-  readonly api?: string;
+  readonly api?: string | undefined;
 }
 
 /** Spread `GET` and `POST` into a route file, or pass `fetch` to a server. Dispose it to hand unfinished runs on. */
@@ -40,6 +49,7 @@ export interface AgUiHandler extends AsyncDisposable {
  * `RUN_FINISHED` and the outcome `cancelled`.
  *
  * @returns The handlers `GET` and `POST`, and `fetch` for both.
+ * @throws {@link SettingsError} when an option is invalid.
  *
  * @example
  * ```ts
@@ -50,8 +60,9 @@ export interface AgUiHandler extends AsyncDisposable {
  * ```
  */
 export function createAgUiHandler<Tools extends ChatTools = Record<never, never>>(
-  options: AgUiHandlerOptions<Tools>,
+  given: AgUiHandlerOptions<Tools>,
 ): AgUiHandler {
+  const options = settings.readSettings<AgUiHandlerOptions<Tools>>(given, { ...CHAT_RULES, api: PATH_RULE });
   const service = createChatService(options);
   const fetch = createRoutes(service, options.api ?? '/api/ag-ui');
   return { fetch, GET: fetch, POST: fetch, [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() };
@@ -144,7 +155,7 @@ async function isKnown(who: Principal, { threadId, message }: RunInput, chat: Ch
 async function startRun(who: Principal, input: RunInput, chat: Chat): Promise<TaskRecord> {
   const { threadId: chatId, runId, message } = input;
   const known = await findRun(chat, who, { chatId, runId });
-  if (known !== undefined) return known;
+  if (known !== undefined && (isRun(known) || message === undefined)) return known;
   if (message === undefined) throw notFromUser();
   // A message that was already replied to gets a new reply, and everything after it is removed.
   const ref = await sendMessage(chat, who, { chatId, runId, message, regenerate: await isKnown(who, input, chat) });

@@ -3,22 +3,25 @@ import type { UIMessage } from 'ai';
 /** What to stop, and what happens to the turn. */
 export interface StopOptions {
   /** The reply (`foreground`, the default), what the chat left running on purpose (`background`), or both (`all`). */
-  readonly scope?: 'foreground' | 'background' | 'all';
-  /** Removes the stopped turn from the history. Refused if it had effects that were not undone. */
-  readonly rollback?: boolean;
+  readonly scope?: 'foreground' | 'background' | 'all' | undefined;
+  /**
+   * Removes the stopped turn from the history. Refused if it had effects that were not undone. `with-effects`: removes it then
+   * too, and keeps a note of these calls. Ask the user first.
+   */
+  readonly rollback?: boolean | 'with-effects' | undefined;
   /** The reason, for users and the audit. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
 }
 
 /** The server's answer to a stop. */
 export interface StopReceipt<Message extends UIMessage = UIMessage> {
   /**
-   * `accepted`, or why not. `unanswered`: the server could not be reached, and asking again is safe. `idle`: this page
-   * reads no reply that could be stopped.
+   * `accepted`, or why not. `idle`: this page shows no reply that could be stopped. `refused`: the user may not stop it.
+   * `given-up`: the server was not reached, and the page no longer tries.
    */
   readonly result: string;
   readonly rolledBack?: boolean;
-  /** Why the turn stays in the history: these calls had effects that were not undone. */
+  /** These calls had effects that were not undone. The turn stays in the history, unless it was removed with them. */
   readonly effectsNotUndone?: readonly string[];
   /** How many background tasks were stopped, if that was asked for. */
   readonly background?: number;

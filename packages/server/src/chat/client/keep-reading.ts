@@ -1,4 +1,5 @@
 import type { UIMessageChunk } from 'ai';
+import { pause } from './pause.ts';
 import { ChangedReplyError, ShownChunks } from './shown-chunks.ts';
 
 type Chunks = ReadableStream<UIMessageChunk>;
@@ -59,7 +60,12 @@ export function keepReading(first: Chunks, options: KeepReadingOptions): Chunks 
   return new ReadableStream(source, { highWaterMark: 0 });
 }
 
-async function reconnect({ reopen, signal, onConnection }: KeepReadingOptions): Promise<Chunks | null> {
+/** Opens a stream again until the server answers. */
+export async function reconnect({
+  reopen,
+  signal,
+  onConnection,
+}: Omit<KeepReadingOptions, 'isContinued'>): Promise<Chunks | null> {
   onConnection(true);
   try {
     let refusedAt: number | undefined;
@@ -70,8 +76,8 @@ async function reconnect({ reopen, signal, onConnection }: KeepReadingOptions): 
         return await reopen();
       } catch (error) {
         signal?.throwIfAborted();
-        // A TypeError means that the network failed, which says nothing about the server.
-        if (error instanceof TypeError) refusedAt = undefined;
+        // The network failed, or was silent, which says nothing about the server.
+        if (error instanceof TypeError || error instanceof DOMException) refusedAt = undefined;
         else if (Date.now() - (refusedAt ??= Date.now()) > REFUSED_MS) throw error;
       }
     }
@@ -94,20 +100,4 @@ export async function waitForEvent(open: () => Promise<Response>, signal: AbortS
     await pause(waitMs, signal);
   }
   return false;
-}
-
-/** Waits, with some jitter, or until something suggests that the network is back. */
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const over = new AbortController();
-  const timer = setTimeout(resolve, ms * (0.5 + Math.random() / 2));
-  // Outside of browsers there is neither.
-  const { window, document } = globalThis as { window?: EventTarget; document?: EventTarget };
-  window?.addEventListener('online', () => resolve(), { signal: over.signal });
-  document?.addEventListener('visibilitychange', () => resolve(), { signal: over.signal });
-  signal?.addEventListener('abort', () => resolve(), { signal: over.signal });
-  return promise.finally(() => {
-    clearTimeout(timer);
-    over.abort();
-  });
 }

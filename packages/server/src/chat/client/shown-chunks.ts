@@ -7,7 +7,7 @@ export class ChangedReplyError extends TypeError {
   override readonly name = 'ChangedReplyError';
 
   constructor() {
-    super('network error: the reply has changed since the connection was lost');
+    super('network error: the reply has changed');
   }
 }
 

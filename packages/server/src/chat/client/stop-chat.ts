@@ -4,7 +4,7 @@ import type { StoppableChatTransport } from './stoppable-chat-transport.ts';
 import { findWaiting } from './waiting-message.ts';
 
 /** What the chats of the AI SDK have in common: `Chat` of Svelte and Angular, `reactive(useChat(…))` of Vue. */
-export type AnyChat<Message extends UIMessage> = Pick<AbstractChat<Message>, 'id' | 'messages' | 'status' | 'stop'>;
+export type AnyChat<Message extends UIMessage> = Pick<AbstractChat<Message>, 'id' | 'messages' | 'stop'>;
 
 /**
  * Stops the run that a chat of the AI SDK shows, and waits until the page has its end. Use it instead of `chat.stop()`,
@@ -29,13 +29,13 @@ export async function stopChat<Message extends UIMessage>(
 ): Promise<StopReceipt<Message>> {
   const before = chat.messages.length;
   const receipt = await transport.stop(chat.id, { ...options, waiting: findWaiting(chat.messages.at(-1)) });
-  const { message, result } = receipt;
-  if (message) chat.messages = chat.messages.map((one) => (one.id === message.id ? message : one));
-  if (result === 'unanswered') return receipt;
+  if (receipt.result === 'given-up') return receipt;
   // The end of the stream contains the results of the calls and the stop report. The server bounds it.
-  if (chat.status === 'streaming') await transport.waitForEnd(chat.id);
+  await transport.waitForEnd(chat.id);
   // A newer message is not stopped.
   const isSame = chat.messages.slice(before).every(({ role }) => role !== 'user');
   if (isSame) await chat.stop();
+  const messages = receipt.result === 'idle' ? undefined : await transport.readMessages(chat.id).catch(() => {});
+  if (messages) chat.messages = transport.toShown(chat.id, messages, chat.messages);
   return receipt;
 }

@@ -1,11 +1,16 @@
-import { DefaultChatTransport, type UIMessage, type UIMessageChunk } from 'ai';
-import type { ApprovalReply, ChatStop, StopReceipt } from './chat-stop.ts';
-import { keepReading, waitForEvent } from './keep-reading.ts';
+import type { ChatTransport, UIMessage, UIMessageChunk } from 'ai';
+import type { ChatStop, StopReceipt } from './chat-stop.ts';
+import { isStop } from './command.ts';
+import { keepReading, reconnect, waitForEvent } from './keep-reading.ts';
+import { KeepingTransport } from './keeping-transport.ts';
+import { type Sent, withPending } from './pending-messages.ts';
+import { type Reading, ReplyReadings, watch } from './readings.ts';
 import { type TabEvent, Tabs } from './tabs.ts';
 import { findOpenQuestions } from './waiting-message.ts';
 
-type Send<Message extends UIMessage> = Parameters<DefaultChatTransport<Message>['sendMessages']>[0];
-type Resume<Message extends UIMessage> = Parameters<DefaultChatTransport<Message>['reconnectToStream']>[0];
+type Transport<Message extends UIMessage> = ChatTransport<Message>;
+type Send<Message extends UIMessage> = Parameters<Transport<Message>['sendMessages']>[0];
+type Resume<Message extends UIMessage> = Parameters<Transport<Message>['reconnectToStream']>[0];
 type Chunks = ReadableStream<UIMessageChunk>;
 type Open = (headers: Record<string, string>) => Promise<Chunks | null>;
 
@@ -13,76 +18,69 @@ interface KeptReading<Message extends UIMessage> {
   readonly reading: Reading;
   readonly options: Pick<Resume<Message>, 'chatId' | 'headers'> & { readonly abortSignal?: AbortSignal | undefined };
   readonly reopen: Open;
-  readonly isContinued?: boolean;
 }
 
-/** A reply that this page reads. A resumed one has no name before its first chunk. */
-interface Reading {
-  runId?: string;
-  messageId?: string;
-  stopped?: Promise<StopReceipt>;
-  /** Resolves when the stream has ended. */
-  readonly over: PromiseWithResolvers<void>;
-  /** Another tab reads it and passes it on. */
-  isPassed?: boolean;
-  /** The connection is lost and opened again. */
-  isLost?: boolean;
-}
-
-/** The maximum time that the next message waits for the response to a stop. */
-const POST_MS = 5_000;
+/** How long a stream may take to begin. */
+const BEGIN_MS = 30_000;
 /** The header with the last message that a page shows, so that it misses nothing that ended before it asked. */
 const LAST_MESSAGE = 'whoa-last-message';
 
 /**
  * A transport of `useChat` that can stop runs. `useChat` aborts the same signal when a user presses Stop, leaves the
- * page, opens another chat or mounts twice, so an abort only ends the reading. Only `stop` stops the run.
+ * page, opens another chat or mounts twice, so an abort only ends the reading. Only `stop` stops the run. What a user
+ * does is sent until the server has acknowledged or refused it, also after a reload.
  */
-export class StoppableChatTransport<Message extends UIMessage = UIMessage> extends DefaultChatTransport<Message> {
-  readonly #tabs: Tabs<Message> = new Tabs();
-  readonly #readings = new Map<string, Set<Reading>>();
-  readonly #stopping = new Map<string, Promise<unknown>>();
-  readonly #listeners = new Set<() => void>();
+export class StoppableChatTransport<Message extends UIMessage = UIMessage> extends KeepingTransport<Message> {
+  readonly #tabs: Tabs<Message> = new Tabs((chatId) => this.link.principal(chatId));
+  // What a reply adds is in the chat when it has ended, and not before.
+  readonly #readings: ReplyReadings = new ReplyReadings((chatId, isStale) => {
+    this.commands.noteChange();
+    if (isStale) this.tell(chatId);
+  });
   /** The last message that the page has of each chat, and whether it is complete. */
   readonly #last = new Map<string, { readonly id: string; readonly isWhole: boolean }>();
 
   /**
-   * Stops the replies of a chat that this page reads, or the message whose calls wait. Call it before the SDK's `stop`,
-   * which ends the reading. If a stop could not be sent, the reply can be stopped again.
+   * Stops the replies of a chat that this page reads or has asked for, or the message whose calls wait. Call it before the
+   * SDK's `stop`, which ends the reading. Resolves when the server has answered, however long that takes.
    */
-  stop(chatId: string, options: ChatStop = {}): Promise<StopReceipt<Message>> {
+  async stop(chatId: string, options: ChatStop = {}): Promise<StopReceipt<Message>> {
     const { waiting, ...wanted } = options;
     const { scope = 'foreground', reason } = wanted;
-    const readings = scope === 'background' ? [] : this.#getReadings(chatId);
+    const isForeground = scope !== 'background';
+    const readings = isForeground ? this.#readings.of(chatId) : [];
     const isStopping = readings.every(({ stopped }) => stopped !== undefined);
-    const stops = readings.map((reading) => {
-      const { runId, messageId } = reading;
-      const onReceipt = (receipt: StopReceipt<Message>): StopReceipt<Message> => {
-        if (receipt.result === 'unanswered' || receipt.rolledBack === false) delete reading.stopped;
-        return receipt;
-      };
-      return (reading.stopped ??= this.#sendStop(chatId, { ...wanted, runId, messageId }).then(onReceipt)) as Promise<
-        StopReceipt<Message>
-      >;
-    });
-    if (stops.length === 0 && scope !== 'background' && waiting !== undefined)
-      stops.push(this.#sendStop(chatId, { ...wanted, messageId: waiting }));
+    const stops = readings.map((reading) => (reading.stopped ??= this.#stopReading(chatId, reading, wanted)));
+    const read = new Set(readings.map(({ runId }) => runId));
+    for (const { id, kind, body } of isForeground ? this.commands.outbox.commands(chatId) : []) {
+      if (read.has(id) || isStop({ kind })) continue;
+      const { messageId } = body as Sent<Message>;
+      stops.push(this.commands.stop(chatId, { ...wanted, runId: id, ...(kind !== 'regenerate' && { messageId }) }));
+    }
+    // A turn that is removed after its user was asked has ended.
+    const messageId = waiting ?? (wanted.rollback === 'with-effects' ? this.#last.get(chatId)?.id : undefined);
+    if (stops.length === 0 && isForeground && messageId !== undefined)
+      stops.push(this.commands.stop(chatId, { ...wanted, messageId }));
     // A page that reads no reply must not stop one: it may be another page's.
-    if (scope !== 'foreground' && isStopping) stops.push(this.#sendStop(chatId, { scope: 'background', reason }));
-    const all = Promise.all(stops).then((receipts) => {
-      if (this.#stopping.get(chatId) === all) this.#stopping.delete(chatId);
-      const receipt = Object.assign({ result: 'idle' }, ...receipts.toReversed()) as StopReceipt<Message>;
-      if (receipt.message) this.#tabs.post({ type: 'closed', chatId, message: receipt.message });
-      return receipt;
-    });
-    if (stops.length > 0) this.#stopping.set(chatId, all);
-    if (stops.length > 0 && scope !== 'background') this.#tabs.post({ type: 'stopping', chatId, reason });
-    return all;
+    if (scope !== 'foreground' && isStopping) stops.push(this.commands.stop(chatId, { scope: 'background', reason }));
+    if (stops.length > 0 && isForeground) this.#tabs.post({ type: 'stopping', chatId, reason });
+    const receipts = await Promise.all(stops);
+    if (stops.length > 0) this.#tabs.post({ type: 'changed', chatId });
+    return Object.assign({ result: 'idle' }, ...receipts.toReversed()) as StopReceipt<Message>;
   }
 
-  /** Answers the question of a `tool-approval-request`. Resolves with whether the answer was accepted. */
-  async approve(chatId: string, answer: ApprovalReply): Promise<boolean> {
-    return (await this.#post(`${encodeURIComponent(chatId)}/approve`, answer)).ok;
+  /** Whether the page reads a reply of a chat, or has asked for one. */
+  isReading(chatId: string): boolean {
+    return this.#readings.of(chatId).length > 0;
+  }
+
+  /** Returns what a page shows: what the server has, the reply that is streaming, and what is not acknowledged yet. */
+  toShown(chatId: string, messages: readonly Message[], shown: readonly Message[]): Message[] {
+    const streaming = this.#readings.of(chatId).map(({ messageId, continues }) => messageId ?? continues);
+    const live = shown.filter(({ id, role }) => role === 'assistant' && streaming.includes(id));
+    const kept = messages.map((message) => live.find(({ id }) => id === message.id) ?? message);
+    const all = [...kept, ...live.filter((message) => !kept.includes(message))];
+    return withPending(all, this.commands.outbox.commands(chatId));
   }
 
   /**
@@ -94,28 +92,24 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
     if (questions.length === 0) return false;
     const query = new URLSearchParams({ messageId: message.id });
     for (const id of questions) query.append('question', id);
-    const path = `${encodeURIComponent(chatId)}/answered?${query}`;
-    const isAnswered = await waitForEvent(() => this.#request(path, { signal }), signal);
+    const isAnswered = await waitForEvent(() => this.commands.request(chatId, `answered?${query}`, { signal }), signal);
     // The message has changed since its stream ended.
-    if (isAnswered) this.#last.set(chatId, { id: message.id, isWhole: false });
+    if (isAnswered) this.setPartial(chatId, message.id);
     return isAnswered;
   }
 
-  /** Resolves when the replies of a chat that this page reads have ended; immediately if there are none. */
+  /**
+   * Resolves when the replies of a chat that this page reads have ended; immediately if none has begun. One that continues a
+   * message may stream nothing before an approved call has finished.
+   */
   async waitForEnd(chatId: string): Promise<void> {
-    const started = this.#getReadings(chatId).filter(({ messageId }) => messageId !== undefined);
-    for (const { over } of started) await over.promise;
+    for (const { over, messageId, continues } of this.#readings.of(chatId))
+      if ((messageId ?? continues) !== undefined) await over.promise;
   }
 
   /** Whether a reply of a chat has lost its connection. It is opened again by itself, and a stop still works. */
   isReconnecting(chatId: string): boolean {
-    return this.#getReadings(chatId).some(({ isLost }) => isLost);
-  }
-
-  /** Calls a listener when `isReconnecting` may have changed, until the returned function is called. */
-  onConnection(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return this.#readings.of(chatId).some(({ isLost }) => isLost);
   }
 
   /**
@@ -128,7 +122,7 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
 
   /** Whether another tab reads the reply that this one shows. That tab runs its tools. */
   isPassedOn(chatId: string): boolean {
-    return this.#getReadings(chatId).some(({ isPassed }) => isPassed);
+    return this.#readings.of(chatId).some(({ isPassed }) => isPassed);
   }
 
   /** Sets the last message that a newly opened page shows. A reply that ended in between is streamed to it. */
@@ -136,53 +130,81 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
     if (messageId !== undefined && !this.#last.has(chatId)) this.#last.set(chatId, { id: messageId, isWhole: true });
   }
 
+  /** Says that a message has changed since its stream ended. The next reading has all of it. */
+  setPartial(chatId: string, messageId: string): void {
+    this.#last.set(chatId, { id: messageId, isWhole: false });
+  }
+
   /**
    * Sends the last message, and returns the stream of its reply. The page names the run, so that it can be stopped before
    * the first byte arrives.
    */
-  override async sendMessages(options: Send<Message>): Promise<ReadableStream<UIMessageChunk>> {
-    const { chatId, abortSignal, metadata, messageId } = options;
-    // Wait for the stop: if the server got it later, it would stop this message.
-    await this.#stopping.get(chatId);
-    const runId = crypto.randomUUID();
+  override async sendMessages(options: Send<Message>): Promise<Chunks> {
+    const { chatId, abortSignal, metadata, headers, messageId, trigger, body } = options;
     const named = options.messages.find(({ id, role }) => id === messageId && role === 'assistant');
     const message = named ?? options.messages.at(-1)!;
-    const isContinued = message.role === 'assistant' && options.trigger === 'submit-message';
+    const isContinued = message.role === 'assistant' && trigger === 'submit-message';
     this.#last.set(chatId, { id: message.id, isWhole: !isContinued });
-    const reading: Reading = { runId, over: Promise.withResolvers() };
     // The server has the others, and with their files they may be too large.
     const messages = options.messages.filter(({ id }, i, { length }) => i === length - 1 || id === messageId);
-    const body = { ...options.body, runId };
-    const resumed = { chatId, metadata, ...(abortSignal && { abortSignal }) };
-    const reopen: Open = (headers) => super.reconnectToStream({ ...resumed, headers });
-    const stream = await this.#read(options, reading, async () => {
+    const sent: Sent<Message> = { messages, trigger, messageId, body, metadata };
+    const { id: runId, stream: acknowledged } = this.commands.send(chatId, sent, { headers, abortSignal });
+    const reading = this.#readings.add(chatId, { runId, continues: isContinued ? message.id : undefined });
+    const reopen: Open = (more) =>
+      super.reconnectToStream({ chatId, metadata, ...this.#begin(options), headers: more });
+    const read = await this.#read(options, reading, async () => {
+      // A page that ends the reading has still sent the message.
+      const first = await unlessAborted(acknowledged, abortSignal);
       const release = await this.#tabs.say(chatId, runId, { ids: options.messages.map(({ id }) => id), message });
       reading.over.promise.then(release, release);
-      const first = await super.sendMessages({ ...options, messages, body });
-      return this.#keepReading(first, { reading, options, reopen, isContinued });
+      return this.#keepReading(first, { reading, options, reopen });
     });
-    return stream!;
+    return read!;
   }
 
   /** Resumes the stream of a reply that is still running, if there is one. */
-  override async reconnectToStream(options: Resume<Message>): Promise<ReadableStream<UIMessageChunk> | null> {
-    const { chatId } = options;
-    const reopen: Open = (headers) => super.reconnectToStream({ ...options, headers });
-    await this.#stopping.get(chatId);
+  override async reconnectToStream(options: Resume<Message>): Promise<Chunks | null> {
+    const { chatId, abortSignal } = options;
+    const reopen: Open = (headers) => super.reconnectToStream({ ...options, ...this.#begin(options), headers });
+    this.commands.outbox.restore(chatId);
+    // When they are sent, their replies may end before they are read.
+    for (const { body } of this.commands.outbox.commands(chatId)) {
+      const message = (body as Partial<Sent<Message>>).messages?.at(-1);
+      if (message) this.#last.set(chatId, { id: message.id, isWhole: message.role === 'user' });
+    }
+    await this.commands.outbox.untilRead(chatId);
+    abortSignal?.throwIfAborted();
     // Now the server names the run.
-    for (const { over } of this.#getReadings(chatId)) over.resolve();
-    this.#readings.delete(chatId);
+    for (const reading of this.#readings.of(chatId)) this.#readings.remove(chatId, reading);
     const passed = this.#tabs.take(chatId);
     if (passed) this.#last.set(chatId, { id: passed.message.id, isWhole: passed.message.role === 'user' });
-    const reading: Reading = { over: Promise.withResolvers(), isPassed: passed !== undefined };
+    const reading = this.#readings.add(chatId, { isPassed: passed !== undefined });
+    const open: Open = () => super.reconnectToStream({ ...this.#resume(options), ...this.#begin(options) });
     return this.#read(options, reading, async () => {
-      const first = passed?.stream ?? (await reopen(this.#toHeaders(options)));
+      const first = passed?.stream ?? (await this.#openFirst(open, { reading, options, reopen }));
       return first && this.#keepReading(first, { reading, options, reopen });
     });
   }
 
-  #getReadings(chatId: string): readonly Reading[] {
-    return [...(this.#readings.get(chatId) ?? [])];
+  /** A page that is opened while the network is away reads when it is back. */
+  async #openFirst(open: Open, kept: KeptReading<Message>): Promise<Chunks | null> {
+    try {
+      return await open({});
+    } catch (error) {
+      if (!(error instanceof TypeError) || kept.options.abortSignal?.aborted) throw error;
+      return reconnect(this.#toReconnect(kept));
+    }
+  }
+
+  /** A connection that stays silent is given up. */
+  #begin({ chatId, abortSignal }: { chatId: string; abortSignal?: AbortSignal | undefined }): {
+    abortSignal: AbortSignal;
+  } {
+    return { abortSignal: this.link.call(chatId, BEGIN_MS, abortSignal).signal };
+  }
+
+  #resume(options: Resume<Message>): Resume<Message> {
+    return { ...options, headers: this.#toHeaders(options) };
   }
 
   #toHeaders({ chatId, headers }: Pick<Resume<Message>, 'chatId' | 'headers'>): Record<string, string> {
@@ -193,16 +215,25 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
     };
   }
 
-  #keepReading(first: Chunks, { reading, options, reopen, isContinued }: KeptReading<Message>): Chunks {
-    return keepReading(first, {
-      isContinued,
+  #keepReading(first: Chunks, kept: KeptReading<Message>): Chunks {
+    return keepReading(first, { ...this.#toReconnect(kept), isContinued: kept.reading.continues !== undefined });
+  }
+
+  #toReconnect({ reading, options, reopen }: KeptReading<Message>) {
+    return {
       signal: options.abortSignal,
-      reopen: () => reopen(this.#toHeaders(options)),
-      onConnection: (isLost) => {
-        reading.isLost = isLost;
-        for (const listener of this.#listeners) listener();
+      reopen: async (): Promise<Chunks | null> => {
+        // A stop that the server does not know must be there first.
+        await this.commands.outbox.untilRead(options.chatId);
+        const again = await reopen(this.#toHeaders(options));
+        this.commands.outbox.retryNow();
+        return again;
       },
-    });
+      onConnection: (isLost: boolean): void => {
+        reading.isLost = isLost;
+        this.tell();
+      },
+    };
   }
 
   async #read(
@@ -210,17 +241,16 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
     reading: Reading,
     open: () => Promise<Chunks | null>,
   ): Promise<Chunks | null> {
-    const readings = this.#readings.get(chatId) ?? new Set();
-    this.#readings.set(chatId, readings.add(reading));
-    const forget = (): void => {
-      readings.delete(reading);
-      reading.over.resolve();
-    };
+    const forget = (): void => this.#readings.remove(chatId, reading);
     abortSignal?.addEventListener('abort', forget, { once: true });
+    const onChunk = (chunk: UIMessageChunk, isEnd: boolean): void => {
+      if (reading.messageId !== undefined) this.#last.set(chatId, { id: reading.messageId, isWhole: isEnd });
+      if (reading.runId !== undefined) this.#tabs.post({ type: 'chunk', chatId, runId: reading.runId, chunk });
+    };
     try {
       const stream = await open();
       if (stream === null) forget();
-      return stream?.pipeThrough(this.#watch(chatId, reading, forget)) ?? null;
+      return stream?.pipeThrough(watch(reading, { onChunk, onEnd: forget })) ?? null;
     } catch (error) {
       // A TypeError means that the network failed: the run may still be alive, and can be stopped.
       if (!(error instanceof TypeError)) forget();
@@ -228,58 +258,25 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
     }
   }
 
-  /** Reads the name of a reply from its chunks, and ends a stopped reply: the SDK ignores `abort` chunks. */
-  #watch(chatId: string, reading: Reading, forget: () => void): TransformStream<UIMessageChunk, UIMessageChunk> {
-    let reason: string | undefined;
-    return new TransformStream({
-      transform: (chunk, controller) => {
-        const isEnd = chunk.type === 'finish' || chunk.type === 'abort';
-        if (chunk.type === 'start' && chunk.messageId !== undefined) reading.messageId = chunk.messageId;
-        if (chunk.type === 'abort') reason = chunk.reason ?? 'stopped';
-        if (reading.messageId !== undefined) this.#last.set(chatId, { id: reading.messageId, isWhole: isEnd });
-        if (reading.runId !== undefined) this.#tabs.post({ type: 'chunk', chatId, runId: reading.runId, chunk });
-        if (isEnd) forget();
-        controller.enqueue(chunk);
-      },
-      flush() {
-        forget();
-        if (reason !== undefined) throw new DOMException(reason, 'AbortError');
-      },
-    });
-  }
-
-  /** Never rejects. */
-  async #sendStop(chatId: string, stop: object): Promise<StopReceipt<Message>> {
-    try {
-      const response = await this.#post(`${encodeURIComponent(chatId)}/stop`, stop);
-      const isAnswer = response.ok || response.status === 409;
-      return isAnswer ? ((await response.json()) as StopReceipt<Message>) : { result: 'unanswered' };
-    } catch {
-      return { result: 'unanswered' };
-    }
-  }
-
-  #post(path: string, body: object): Promise<Response> {
-    return this.#request(path, {
-      method: 'POST',
-      // Sends the request even if the page is closed right after the click, and before others that wait.
-      keepalive: true,
-      ...({ priority: 'high' } as object),
-      signal: AbortSignal.timeout(POST_MS),
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-  }
-
-  async #request(path: string, init: RequestInit): Promise<Response> {
-    return (this.fetch ?? globalThis.fetch)(`${this.api}/${path}`, {
-      ...init,
-      headers: Object.fromEntries([...new Headers(await resolve(this.headers)), ...new Headers(init.headers)]),
-      credentials: (await resolve(this.credentials)) ?? 'same-origin',
-    });
+  async #stopReading(chatId: string, reading: Reading, wanted: object): Promise<StopReceipt<Message>> {
+    if (reading.runId === undefined) await reading.named.promise;
+    const { runId, messageId = reading.continues } = reading;
+    if (runId === undefined && messageId === undefined) return { result: 'idle' };
+    const receipt = await this.commands.stop(chatId, { ...wanted, runId, messageId });
+    if (receipt.result === 'given-up' || receipt.rolledBack === false) reading.stopped = undefined;
+    return receipt;
   }
 }
 
-async function resolve<T>(value: T | PromiseLike<T> | (() => T | PromiseLike<T>) | undefined): Promise<T | undefined> {
-  return typeof value === 'function' ? (value as () => T | PromiseLike<T>)() : value;
+/** Rejects when the signal fires first. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  const left = Promise.withResolvers<never>();
+  const leave = (): void => left.reject(signal!.reason);
+  if (signal?.aborted) leave();
+  signal?.addEventListener('abort', leave, { once: true });
+  try {
+    return await Promise.race([work, left.promise]);
+  } finally {
+    signal?.removeEventListener('abort', leave);
+  }
 }

@@ -9,13 +9,13 @@ beforeEach(() => Object.assign(globalThis, { location: { href: 'http://app.test/
 afterEach(() => Reflect.deleteProperty(globalThis, 'location'));
 
 /** Two tabs that show the same chat. */
-function openTabs() {
+function openTabs(user = 'ada') {
   const heard = Promise.withResolvers<TabEvent<UIMessage>>();
-  const [one, other] = [new Tabs<UIMessage>(), new Tabs<UIMessage>()];
-  const leaves = [one.listen('/api', 'c', () => {}), other.listen('/api', 'c', heard.resolve)];
+  const [one, second] = [new Tabs<UIMessage>(() => 'ada'), new Tabs<UIMessage>(() => user)];
+  const leaves = [one.listen('/api', 'c', () => {}), second.listen('/api', 'c', heard.resolve)];
   return {
     one,
-    other,
+    other: second,
     heard: heard.promise,
     [Symbol.dispose]: () => {
       for (const leave of leaves) leave();
@@ -59,4 +59,16 @@ test('stops and the parts they close are sent to other tabs', async () => {
   using tabs = openTabs();
   tabs.one.post({ type: 'stopping', chatId: 'c', reason: 'enough' });
   expect(await tabs.heard).toMatchObject({ type: 'stopping', reason: 'enough' });
+});
+
+test('what another user does in a chat of the same name is ignored', async () => {
+  using tabs = openTabs('bob');
+  const release = await tabs.one.say('c', 'r3', { ids: ['u1'], message: SAID });
+  release();
+  const heard = new BroadcastChannel('whoa-chat http://app.test/api');
+  const isHeard = new Promise((resolve) => (heard.onmessage = resolve));
+  tabs.one.post({ type: 'changed', chatId: 'c' });
+  await isHeard;
+  heard.close();
+  expect(tabs.other.take('c')).toBeUndefined();
 });

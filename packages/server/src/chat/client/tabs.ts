@@ -7,13 +7,15 @@ export type TabEvent<Message extends UIMessage> =
   | { readonly type: 'said'; readonly ids: readonly string[]; readonly message: Message }
   /** It stops the chat, with what runs in its pages. */
   | { readonly type: 'stopping'; readonly reason?: string | undefined }
-  /** Its stop has closed the calls of a message that waited. */
-  | { readonly type: 'closed'; readonly message: Message };
+  /** Its stop has changed the messages of the server. */
+  | { readonly type: 'changed' };
 
-type Note<Message extends UIMessage> = { readonly chatId: string; readonly runId?: string } & (
-  | TabEvent<Message>
-  | { readonly type: 'chunk'; readonly chunk: UIMessageChunk }
-);
+type Note<Message extends UIMessage> = {
+  readonly chatId: string;
+  readonly runId?: string;
+  /** Whose page has sent it. */
+  readonly principal?: string | undefined;
+} & (TabEvent<Message> | { readonly type: 'chunk'; readonly chunk: UIMessageChunk });
 
 type Listener<Message extends UIMessage> = (event: TabEvent<Message>) => void;
 
@@ -40,7 +42,12 @@ const lockName = (runId: string | undefined): string => `whoa-reply-${runId}`;
 export class Tabs<Message extends UIMessage> {
   readonly #listeners = new Map<string, Listener<Message>>();
   readonly #passed = new Map<string, Passed<Message>>();
+  readonly #principal: (chatId: string) => string | undefined;
   #channel: Channel | undefined;
+
+  constructor(principal: (chatId: string) => string | undefined) {
+    this.#principal = principal;
+  }
 
   /**
    * Calls a listener with what other tabs do in a chat, until the returned function is called. Does nothing where tabs
@@ -83,7 +90,7 @@ export class Tabs<Message extends UIMessage> {
 
   post(note: Note<Message>): void {
     try {
-      this.#channel?.postMessage(note);
+      this.#channel?.postMessage({ ...note, principal: this.#principal(note.chatId) });
     } catch {
       // A message that cannot be copied is shown by the other tabs when they are opened again.
     }
@@ -93,7 +100,9 @@ export class Tabs<Message extends UIMessage> {
     const channel = new BroadcastChannel(`whoa-chat ${api}`);
     channel.onmessage = (event) => {
       const note = (event as { data: Note<Message> }).data;
-      const { chatId, runId } = note;
+      const { chatId, runId, principal } = note;
+      // Another user has logged in, and has a chat of the same name.
+      if (principal !== (this.#principal(chatId) ?? principal)) return;
       const passed = this.#passed.get(chatId);
       if (note.type === 'chunk') {
         if (passed !== undefined && passed.runId === runId) passed.add(note.chunk);

@@ -1,14 +1,19 @@
 import { type UIMessage, useChat } from '@ai-sdk/react';
-import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import type { StopOptions, StopReceipt } from './chat-stop.ts';
+import { isStop } from './command.ts';
+import type { PendingCommand } from './outbox.ts';
 import { ChangedReplyError } from './shown-chunks.ts';
 import { StoppableChatTransport } from './stoppable-chat-transport.ts';
-import type { TabEvent } from './tabs.ts';
+import { type OnToolCall, usePageTools } from './use-page-tools.ts';
+import { useSending } from './use-sending.ts';
+import { useServerMessages } from './use-server-messages.ts';
+import { useStop } from './use-stop.ts';
 import { findOpenQuestions, findWaiting } from './waiting-message.ts';
 
 type ChatOptions<Message extends UIMessage> = Extract<
   NonNullable<Parameters<typeof useChat<Message>>[0]>,
-  { id?: string }
+  { id?: string | undefined }
 >;
 
 /** The options of `useChat`, with an `id` and the path of the chat handler. */
@@ -18,23 +23,29 @@ export type StoppableChatOptions<Message extends UIMessage> = Omit<
 > & {
   readonly id: string;
   /** The path of the chat handler. Defaults to `/api/chat`. */
-  readonly api?: string;
+  readonly api?: string | undefined;
   /** A transport with your own options, such as `headers`. Use it instead of `api`. */
-  readonly transport?: StoppableChatTransport<Message>;
+  readonly transport?: StoppableChatTransport<Message> | undefined;
   /** As in `useChat`. `signal` fires when the user stops the chat while the tool runs in the page. */
-  readonly onToolCall?: (call: ToolCall<Message> & { readonly signal: AbortSignal }) => void | PromiseLike<void>;
+  readonly onToolCall?: OnToolCall<Message> | undefined;
 };
-
-type ToolCall<Message extends UIMessage> = Parameters<NonNullable<ChatOptions<Message>['onToolCall']>>[0];
 
 /** What `useChat` returns, with a `stop` that stops the run. */
 export type StoppableChat<Message extends UIMessage> = Omit<ReturnType<typeof useChat<Message>>, 'stop'> & {
   /** Resolves when the stop has settled: with the calls that must finish, and their results on the page. */
   readonly stop: (options?: StopOptions) => Promise<StopReceipt<Message>>;
+  /** The server has not acknowledged a message, an answer or a regenerate yet. */
+  readonly isSending: boolean;
   /** A stop was sent and has not settled. */
   readonly isStopping: boolean;
   /** The connection is lost. It is opened again by itself, and nothing is missed. */
   readonly isReconnecting: boolean;
+  /** What the server has not acknowledged yet. It is sent again until the server has it, also after a reload. */
+  readonly pending: readonly PendingCommand[];
+  /** Sends what is pending now, and not after a pause. */
+  readonly retryNow: () => void;
+  /** Forgets what is pending, by its id. Then the page shows what the server has. */
+  readonly giveUp: (id: string) => void;
 };
 
 /**
@@ -59,85 +70,65 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
   const [made] = useState(() => new StoppableChatTransport<Message>(api === undefined ? {} : { api }));
   const transport = given ?? made;
   transport.setLastMessage(rest.id, rest.messages?.at(-1)?.id);
-  const { withSignal, abortInPage } = useToolsInPage(onToolCall, { id: rest.id, transport });
+  const { withSignal, abortInPage, runAgain } = usePageTools(onToolCall, { id: rest.id, transport });
+  const failed = useRef<() => unknown>(() => {});
   const chat = useChat<Message>({
     resume: true,
     ...rest,
-    ...useQuietChanges(rest),
+    ...useQuietChanges(rest, failed),
     ...withSignal,
     transport,
   } as ChatOptions<Message>);
-  const { stop: stopReading, sendMessage: say, setMessages, resumeStream } = chat;
+  const { stop: stopReading, setMessages, resumeStream } = chat;
   const isChanged = chat.error instanceof ChangedReplyError;
   const status = isChanged ? 'submitted' : chat.status;
-  const isReconnecting = useSyncExternalStore(
-    useCallback((listener) => transport.onConnection(listener), [transport]),
-    () => transport.isReconnecting(rest.id),
-    () => false,
-  );
-  const [stopping, setStopping] = useState(0);
+  const [refusal, setRefusal] = useState<Error>();
+  const onRefused = useCallback((error: unknown) => setRefusal(error as Error), []);
+  const refresh = useServerMessages({ id: rest.id, transport, setMessages, resumeStream, onRefused });
+  failed.current = refresh;
+  const connection = useConnection(rest.id, transport);
   // What the page shows is no longer what the reply is: it is read again from its start.
   useEffect(() => {
     if (isChanged) resumeStream().catch(() => {});
   }, [isChanged, resumeStream]);
   const waiting = findWaiting(chat.messages.at(-1));
-  const isIdle = status !== 'submitted' && status !== 'streaming' && stopping === 0;
+  const parts = { id: rest.id, transport, status, resumeStream, abortInPage, refresh };
+  const { stop, isStopping, turns } = useStop({ ...parts, stopReading, waiting });
+  const isIdle = status !== 'submitted' && status !== 'streaming' && !isStopping;
   useAnswers(isIdle && waiting !== undefined ? chat.messages.at(-1) : undefined, { ...rest, transport, resumeStream });
-  useOtherTabs({ id: rest.id, transport, status, setMessages, resumeStream, abortInPage });
-  // Counts messages and stops: a stop must not end the reading of a message that came after it.
-  const turns = useRef({ sent: 0, stopping: 0 });
-  const stop = useCallback(
-    async (options?: StopOptions) => {
-      const { sent } = turns.current;
-      turns.current.stopping++;
-      setStopping((count) => count + 1);
-      if (options?.scope !== 'background') abortInPage(options?.reason);
-      const receipt = await transport.stop(rest.id, { ...options, waiting });
-      const closed = receipt.message;
-      if (closed) setMessages((messages) => withMessage(messages, closed));
-      // Wait for the end of the stream: it contains the results of the calls and the stop report. The server bounds it.
-      const isSent = receipt.result !== 'unanswered';
-      if (status === 'streaming' && isSent) await transport.waitForEnd(rest.id);
-      turns.current.stopping--;
-      setStopping((count) => count - 1);
-      if (turns.current.sent === sent && isSent) await stopReading();
-      return receipt;
-    },
-    [transport, rest.id, stopReading, status, waiting, setMessages, abortInPage],
-  );
-  const sendMessage: typeof say = useCallback(
-    async (...message) => {
-      turns.current.sent++;
-      if (turns.current.stopping > 0) await stopReading();
-      return say(...message);
-    },
-    [say, stopReading],
-  );
-  const shown = { status, error: isChanged ? undefined : chat.error } as Pick<typeof chat, 'status' | 'error'>;
-  return { ...chat, ...shown, stop, sendMessage, isStopping: stopping > 0, isReconnecting };
+  useOtherTabs(parts);
+  useEffect(() => (isIdle ? runAgain(chat.messages.at(-1)) : undefined));
+  const sending = useSending(chat, { id: rest.id, transport, turns, onSend: () => setRefusal(undefined) });
+  const error = isChanged ? undefined : (chat.error ?? refusal);
+  const shown = { status, error } as Pick<typeof chat, 'status' | 'error'>;
+  return {
+    ...chat,
+    ...shown,
+    ...sending,
+    ...connection,
+    stop,
+    isStopping: isStopping || connection.pending.some(isStop),
+  };
 }
 
-/** Runs the tools of the page, each call once. */
-function useToolsInPage<Message extends UIMessage>(
-  onToolCall: StoppableChatOptions<Message>['onToolCall'],
-  { id, transport }: Pick<TabParts<Message>, 'id' | 'transport'>,
-) {
-  const inPage = useRef(new AbortController());
-  const abortInPage = useCallback((reason = 'The chat was stopped') => {
-    inPage.current.abort(new DOMException(reason, 'AbortError'));
-    inPage.current = new AbortController();
-  }, []);
-  const calls = useRef(new Set<string>());
-  const withSignal = onToolCall && {
-    onToolCall(call: ToolCall<Message>) {
-      const { toolCallId } = call.toolCall;
-      // A message that is read again contains its calls again.
-      if (transport.isPassedOn(id) || calls.current.has(toolCallId)) return undefined;
-      calls.current.add(toolCallId);
-      return onToolCall({ ...call, signal: inPage.current.signal });
-    },
-  };
-  return { withSignal, abortInPage };
+/** What a page tells its user about the connection. */
+function useConnection<Message extends UIMessage>(id: string, transport: StoppableChatTransport<Message>) {
+  const subscribe = useCallback((listener: () => void) => transport.onChange(listener), [transport]);
+  const isReconnecting = useSyncExternalStore(
+    subscribe,
+    () => transport.isReconnecting(id),
+    () => false,
+  );
+  const shown = useSyncExternalStore(
+    subscribe,
+    () => JSON.stringify(transport.pending(id)),
+    () => '[]',
+  );
+  const pending = useMemo(() => JSON.parse(shown) as readonly PendingCommand[], [shown]);
+  const isSending = pending.some((command) => !isStop(command));
+  const retryNow = useCallback(() => transport.retryNow(), [transport]);
+  const giveUp = useCallback((command: string) => transport.giveUp(command), [transport]);
+  return { isReconnecting, isSending, pending, retryNow, giveUp };
 }
 
 /** Reads on when someone else has answered what this message waits for. */
@@ -161,39 +152,43 @@ function useAnswers<Message extends UIMessage>(
 }
 
 interface TabParts<Message extends UIMessage>
-  extends Pick<ReturnType<typeof useChat<Message>>, 'status' | 'setMessages' | 'resumeStream'> {
+  extends Pick<ReturnType<typeof useChat<Message>>, 'status' | 'resumeStream'> {
   readonly id: string;
   readonly transport: StoppableChatTransport<Message>;
   readonly abortInPage: (reason?: string) => void;
+  readonly refresh: () => Promise<void>;
 }
 
 /** Does in this tab what another one did in the same chat. */
 function useOtherTabs<Message extends UIMessage>(parts: TabParts<Message>): void {
-  const { id, transport, status, setMessages, resumeStream, abortInPage } = parts;
-  const [elsewhere, setElsewhere] = useState<Extract<TabEvent<Message>, { type: 'said' }>>();
+  const { id, transport, status, resumeStream, abortInPage, refresh } = parts;
+  const [isSaid, setIsSaid] = useState(false);
   useEffect(
     () =>
       transport.onOtherTab(id, (event) => {
-        if (event.type === 'said') setElsewhere(event);
+        if (event.type === 'said') setIsSaid(true);
         else if (event.type === 'stopping') abortInPage(event.reason);
-        else setMessages((messages) => withMessage(messages, event.message));
+        else refresh().catch(() => {});
       }),
-    [transport, id, abortInPage, setMessages],
+    [transport, id, abortInPage, refresh],
   );
   // What was said in another tab is shown as soon as this one reads no other reply.
   useEffect(() => {
-    if (elsewhere === undefined || status === 'submitted' || status === 'streaming') return;
-    setElsewhere(undefined);
-    const { ids, message } = elsewhere;
-    setMessages((known) => ids.flatMap((id) => (id === message.id ? [message] : known.filter((one) => one.id === id))));
-    resumeStream().catch(() => {});
-  }, [elsewhere, status, setMessages, resumeStream]);
+    if (!isSaid || status === 'submitted' || status === 'streaming') return;
+    setIsSaid(false);
+    refresh()
+      .then(() => resumeStream())
+      .catch(() => {});
+  }, [isSaid, status, refresh, resumeStream]);
 }
 
 type Listeners<Message extends UIMessage> = Pick<ChatOptions<Message>, 'onError' | 'onFinish'>;
 
 /** A reply that is read again from its start has neither failed nor finished. */
-function useQuietChanges<Message extends UIMessage>({ onError, onFinish }: Listeners<Message>): Listeners<Message> {
+function useQuietChanges<Message extends UIMessage>(
+  { onError, onFinish }: Listeners<Message>,
+  failed: { readonly current: () => unknown },
+): Listeners<Message> {
   const isChanged = useRef(false);
   return {
     onError(error) {
@@ -202,11 +197,8 @@ function useQuietChanges<Message extends UIMessage>({ onError, onFinish }: Liste
     },
     onFinish(end) {
       if (!isChanged.current) onFinish?.(end);
+      if (!isChanged.current && end.isError) failed.current();
       isChanged.current = false;
     },
   };
-}
-
-function withMessage<Message extends UIMessage>(messages: readonly Message[], changed: Message): Message[] {
-  return messages.map((one) => (one.id === changed.id ? changed : one));
 }

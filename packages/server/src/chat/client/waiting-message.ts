@@ -1,11 +1,25 @@
-import { isToolUIPart, type UIMessage } from 'ai';
+import type { UIMessage } from 'ai';
+import { isCallPart } from '../ui/call-parts.ts';
 
 const WAITING: ReadonlySet<string> = new Set(['approval-requested', 'approval-responded', 'input-available']);
 
+/** Whether a part is a call that a person or the page has not answered. */
+export function isOpen(part: UIMessage['parts'][number]): boolean {
+  return isCallPart(part) && (part.state === 'approval-requested' || part.state === 'input-available');
+}
+
 /** Returns the questions of a message that wait, by their ids or their calls. */
 export function findOpenQuestions({ parts }: UIMessage): readonly string[] {
-  return parts.filter(isToolUIPart).flatMap(({ state, toolCallId, approval }) => {
+  return parts.filter(isCallPart).flatMap(({ state, toolCallId, approval }) => {
     return WAITING.has(state) ? [approval?.id ?? toolCallId] : [];
+  });
+}
+
+/** Returns what a page says about the calls of a message, by question or call. */
+export function findAnswered({ id, parts }: UIMessage): readonly string[] {
+  return parts.filter(isCallPart).flatMap(({ state, toolCallId, approval }) => {
+    if (state === 'approval-responded') return [`${id} ${approval.id}`];
+    return state === 'output-available' || state === 'output-error' ? [`${id} ${toolCallId}`] : [];
   });
 }
 

@@ -1,9 +1,11 @@
 import { type Message, toText } from '@whoa/core';
 import type { ContentPart, UserMessage } from '@whoa/core/embed';
 import type { FileUIPart, UIDataTypes, UIMessage, UIMessagePart, UITools } from 'ai';
+import { type ReplacedCall, readNotice, withReplacedCalls } from '../replaced-calls.ts';
 import { toOutput } from './turn-parts.ts';
 
 type Part = UIMessagePart<UIDataTypes, UITools>;
+export type DataPart = Extract<Part, { type: `data-${string}` }>;
 
 const isBlank = (part: Part): boolean => part.type === 'text' && part.text.trim() === '';
 
@@ -12,12 +14,14 @@ export function joinText(parts: readonly Part[], separator = ''): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join(separator);
 }
 
-/** Leaves out what a user has left empty. Providers refuse it, and with it every later turn of the chat. */
-export function withoutBlanks(messages: readonly UIMessage[]): UIMessage[] {
+/** Leaves out what a user has left empty, and messages of data of which the model gets nothing. Providers refuse it, and with it every later turn of the chat. */
+export function withoutBlanks(messages: readonly UIMessage[], isShown: (part: DataPart) => boolean): UIMessage[] {
   return messages.flatMap((message) => {
     if (message.role !== 'user') return [message];
     const parts = message.parts.filter((part) => !isBlank(part));
-    return parts.some(({ type }) => type === 'text' || type === 'file') ? [{ ...message, parts }] : [];
+    const isKept = (part: Part): boolean =>
+      part.type === 'text' || part.type === 'file' || (part.type.startsWith('data-') && isShown(part as DataPart));
+    return parts.some(isKept) ? [{ ...message, parts }] : [];
   });
 }
 
@@ -38,11 +42,17 @@ function toImageParts({ url, mediaType }: FileUIPart): ContentPart[] {
 /** Converts the history of an agent's conversation for a page: everything between two user messages is one reply. */
 export function toUiMessages(history: readonly Message[], chatId: string): UIMessage[] {
   const messages: UIMessage[] = [];
+  let replaced: readonly ReplacedCall[] = [];
   history.forEach((message, index) => {
     const last = messages.at(-1);
-    if (message.role === 'user' && message.isNotice) return;
+    if (message.role === 'user' && message.isNotice) {
+      replaced = [...replaced, ...readNotice(message)];
+      return;
+    }
     if (message.role === 'user') {
-      messages.push({ id: message.id ?? `${chatId}-${index}`, role: 'user', parts: partsOfUser(message) });
+      const own = { id: message.id ?? `${chatId}-${index}`, role: 'user', parts: partsOfUser(message) } as const;
+      messages.push(withReplacedCalls(own, replaced));
+      replaced = [];
     } else if (last?.role === 'assistant') {
       addTo(last.parts, message);
     } else {

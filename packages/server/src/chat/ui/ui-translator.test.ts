@@ -209,3 +209,27 @@ test.for([
     errorText: expect.stringMatching(text) as string,
   });
 });
+
+test('words that are taken back are replaced by what the journal has of the turn', () => {
+  const start = [of({ type: 'run-start' }), of({ type: 'turn-start', turn: 1 })];
+  const said = (text: string) => of({ type: 'text', text });
+  const translator = new UiTranslator('t');
+  for (const event of [...start, said('Once '), said('upon')]) translator.translate(event);
+  const chunks = translator.takeBack([...start, said('Once ')]);
+  expect(chunks.map(({ type }) => type)).toEqual(['reset-step', 'text-start', 'text-delta']);
+  expect(chunks.at(-1)).toMatchObject({ delta: 'Once ' });
+  translator.translate(turnEnd({ type: 'text', text: 'Once ' }));
+  expect(translator.takeBack(start)).toEqual([]);
+});
+
+test("chunks of the application's own loop that are taken back are replaced by those of its last step", () => {
+  const kept = { type: 'text-delta', id: 'a', delta: 'Once ' } as const;
+  const pass = (...chunks: UIMessageChunk[]) => ({ type: 'ui-chunks', chunks }) as const;
+  const translator = new UiTranslator('t');
+  for (const one of [pass({ type: 'start' }, { type: 'start-step' }), pass(kept), pass({ ...kept, delta: 'lost' })])
+    translator.translate(one);
+  expect(translator.takeBack([pass({ type: 'start' }, { type: 'start-step' }), pass(kept)])).toEqual([
+    { type: 'reset-step' },
+    kept,
+  ]);
+});

@@ -3,6 +3,7 @@ import { describeStoppedCall } from '@whoa/core/internal';
 import type { JournalEvent, TaskRecord } from '@whoa/tasks';
 import type { UIMessageChunk } from 'ai';
 import type { ReplyEvent } from './chunk-writer.ts';
+import { findOpenTurn, passAgain } from './taken-back.ts';
 import { getKind, isWords, type Shown, type TextKind, type TurnEnd, toDelta, toOutput } from './turn-parts.ts';
 import { LOST_CALL } from './ui-chunks.ts';
 
@@ -122,6 +123,12 @@ export class UiTranslator {
       default:
         return [];
     }
+  }
+
+  /** Replaces what was shown of this turn, or of this step of the application's own loop, by what the journal has of it. */
+  takeBack(journal: readonly (JournalEvent | ReplyEvent)[]): UIMessageChunk[] {
+    if (!this.#isInTurn) return this.#step === 'none' ? passAgain(journal) : [];
+    return [...this.#beginTurnAnew(), ...findOpenTurn(journal).flatMap((one) => this.translate(one))];
   }
 
   /** Call it when the task has ended. Closes everything that is open. */

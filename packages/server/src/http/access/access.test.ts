@@ -177,10 +177,10 @@ test('the audit lists who did what to whose task, and its own failure stops noth
   const events: unknown[] = [];
   const errors: unknown[] = [];
   const access = setUp({ clock: createVirtualWorld().clock, audit: (event) => events.push(event) });
-  access.audit(ANN, { type: 'cancel', tenant: 'acme', target: 't0-1', result: 'accepted' });
-  access.audit(ANN, { type: 'cancel', tenant: 'other', target: 't0-2', result: 'accepted' });
+  access.audit(ANN, { type: 'cancel', tenant: 'acme', target: 't-1', result: 'accepted' });
+  access.audit(ANN, { type: 'cancel', tenant: 'other', target: 't-2', result: 'accepted' });
   expect(events).toEqual([
-    { type: 'cancel', at: 1_700_000_000_000, actor: 'ann', tenant: 'acme', target: 't0-1', result: 'accepted' },
+    { type: 'cancel', at: 1_700_000_000_000, actor: 'ann', tenant: 'acme', target: 't-1', result: 'accepted' },
     expect.objectContaining({ actor: 'ann', actorTenant: 'acme', tenant: 'other' }),
   ]);
   const broken = setUp({
@@ -189,7 +189,7 @@ test('the audit lists who did what to whose task, and its own failure stops noth
     },
     onError: (error) => errors.push(error),
   });
-  broken.audit(ANN, { type: 'cancel', tenant: 'acme', target: 't0-1', result: 'accepted' });
+  broken.audit(ANN, { type: 'cancel', tenant: 'acme', target: 't-1', result: 'accepted' });
   expect(errors).toHaveLength(1);
 });
 
@@ -197,7 +197,7 @@ test('an authorizer that does not decide in time denies, and a later yes changes
   const { clock } = createVirtualWorld();
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const access = setUp({ clock, approvers: () => promise });
-  const question = { id: 't0-a.q', callId: 'c', kind: 'approve', tenant: 'acme', task: 't0-a', agent: 'a' } as const;
+  const question = { id: 't-a.q', callId: 'c', kind: 'approve', tenant: 'acme', task: 't-a', agent: 'a' } as const;
   const asked = access.refuseAnswer(ANN, () => Promise.resolve([question]));
   await clock.advance(30_000);
   expect(await asked).toMatchObject({ code: 'not-approver' });

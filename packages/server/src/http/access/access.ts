@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '@whoa/core/embed';
+import { settings } from '@whoa/core/internal';
 import { type ApproverOptions, createApproverCheck, type RefuseAnswer } from './approvers.ts';
 import { readBody } from './body.ts';
 import { createOriginGuard, type OriginOptions } from './origin.ts';
@@ -38,11 +39,32 @@ export interface AccessOptions extends OriginOptions, ApproverOptions {
   readonly authenticate: Authenticate;
   /** Called with every cancel, approval and message to a running task, and who did it. */
   readonly audit?: Audit | undefined;
-  readonly limits?: Partial<AccessLimits> | undefined;
+  readonly limits?: { readonly [Name in keyof AccessLimits]?: AccessLimits[Name] | undefined } | undefined;
   readonly clock?: Clock | undefined;
   /** Called when `authenticate`, `approvers` or `audit` throws. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
+
+const { callback, count, group, listOf, nonEmptyText, required } = settings;
+const AUTHENTICATE = "a function from a request to its user; to try things out: () => 'anyone'";
+
+/** The rules for the options of access control. */
+export const ACCESS_RULES: settings.Rules<AccessOptions> = {
+  authenticate: required(settings.rule(AUTHENTICATE, (value) => typeof value === 'function')),
+  audit: callback,
+  limits: group<AccessLimits>({
+    maxBodyBytes: count(),
+    requestsPerSecond: settings.rule('a number above 0', (value) => typeof value === 'number' && value > 0),
+    requestsBurst: count({ orInfinity: true }),
+    maxStreams: count({ min: 0, orInfinity: true }),
+  }),
+  clock: settings.having('a clock', 'now', 'setTimer'),
+  onError: callback,
+  origins: listOf(nonEmptyText),
+  hosts: (value, field) => (value === 'any' ? value : listOf(nonEmptyText)(value, field)),
+  approvers: callback,
+  starterMayAnswer: settings.flag,
+};
 
 /** The checks that every route makes before it does anything. */
 export interface Access {
@@ -67,10 +89,12 @@ export interface Access {
  * a server, so that its limits apply to all of them.
  *
  * @returns The access control to pass to handlers.
+ * @throws {@link SettingsError} when an option is invalid.
  */
-export function createAccess(options: AccessOptions): Access {
+export function createAccess(given: AccessOptions): Access {
+  const options = settings.readSettings<AccessOptions>(given, ACCESS_RULES);
   const { authenticate, audit, clock = systemClock, onError = () => {} } = options;
-  const limits = { ...ACCESS_LIMITS, ...options.limits };
+  const limits: AccessLimits = { ...ACCESS_LIMITS, ...(options.limits as Partial<AccessLimits> | undefined) };
   const origin = createOriginGuard(options);
   const rate = new RateLimit({ perSecond: limits.requestsPerSecond, burst: limits.requestsBurst, clock });
   const streams = new Map<string, number>();

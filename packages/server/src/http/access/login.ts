@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '@whoa/core/embed';
+import { settings } from '@whoa/core/internal';
 import type { Authenticate, Principal } from './principal.ts';
 
 const CODE_MS = 60_000;
@@ -15,18 +16,27 @@ const TOKEN = /^[\w.~+/=-]{1,1000}$/;
 /** How long codes and sessions last. */
 export interface LoginOptions {
   /** How long a code can be exchanged. Defaults to a minute. */
-  readonly codeTtlMs?: number;
+  readonly codeTtlMs?: number | undefined;
   /** How long a page stays logged in. Defaults to 12 hours. */
-  readonly sessionTtlMs?: number;
+  readonly sessionTtlMs?: number | undefined;
   /**
    * Also lets users log in with a token that this function accepts, as `createTokenAuthenticator` does. Their cookie holds the token,
    * so it is valid on every server that accepts the token, and after a restart. Scripts cannot read it.
    */
-  readonly tokens?: Authenticate;
+  readonly tokens?: Authenticate | undefined;
   /** Set it if a proxy in front of this server serves the page over HTTPS. */
-  readonly isSecure?: boolean;
-  readonly clock?: Clock;
+  readonly isSecure?: boolean | undefined;
+  readonly clock?: Clock | undefined;
 }
+
+const ttlMs = settings.boundedMs({ max: 365 * 24 * 3_600_000 });
+const LOGIN_RULES: settings.Rules<LoginOptions> = {
+  codeTtlMs: ttlMs,
+  sessionTtlMs: ttlMs,
+  tokens: settings.callback,
+  isSecure: settings.flag,
+  clock: settings.having('a clock', 'now', 'setTimer'),
+};
 
 /**
  * Logs a page in without giving its scripts a token. Sessions that began with a code have random names and are kept in
@@ -50,8 +60,10 @@ export interface Login {
  * Creates a login for pages: a code is exchanged once for a cookie.
  *
  * @returns The login. Pass its `authenticate` to handlers.
+ * @throws {@link SettingsError} when an option is invalid.
  */
-export function createLogin(options: LoginOptions = {}): Login {
+export function createLogin(given: LoginOptions = {}): Login {
+  const options = settings.readSettings<LoginOptions>(given, LOGIN_RULES);
   const { codeTtlMs = CODE_MS, sessionTtlMs = SESSION_MS, tokens, isSecure = false, clock = systemClock } = options;
   const codes = new ExpiringMap(codeTtlMs, clock);
   const sessions = new ExpiringMap(sessionTtlMs, clock);

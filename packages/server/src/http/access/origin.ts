@@ -1,9 +1,10 @@
+import { SettingsError } from '@whoa/core';
 import { refuse } from './refusal.ts';
 
 const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 /** These methods change nothing, so a page that sends one unexpectedly does no harm. */
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
-const SHARED_HEADERS = 'authorization, content-type, last-event-id, whoa-last-message';
+const SHARED_HEADERS = 'authorization, content-type, last-event-id, whoa-last-message, whoa-principal';
 /** How long a browser may remember the answer to a preflight, in seconds. */
 const PREFLIGHT_SECONDS = '600';
 
@@ -29,7 +30,7 @@ export interface OriginGuard {
 export function createOriginGuard({ hosts = LOOPBACK, origins = [] }: OriginOptions): OriginGuard {
   for (const origin of origins) {
     if (!URL.canParse(origin) || new URL(origin).origin !== origin)
-      throw new TypeError(`origins: '${origin}' is not an origin; write 'https://name'`);
+      throw new SettingsError('origins', `'${origin}' is not an origin; write 'https://name'`);
   }
   const listed = (request: Request): string | undefined => {
     const origin = request.headers.get('origin');
@@ -60,7 +61,7 @@ export function createOriginGuard({ hosts = LOOPBACK, origins = [] }: OriginOpti
         'access-control-allow-headers': request.headers.get('access-control-request-headers') ?? SHARED_HEADERS,
         'access-control-max-age': PREFLIGHT_SECONDS,
         'access-control-allow-methods': 'GET, POST, DELETE',
-        'access-control-expose-headers': 'retry-after',
+        'access-control-expose-headers': 'retry-after, whoa-principal, whoa-renamed',
         vary: 'origin, access-control-request-headers',
       };
     },

@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+
 /** What a principal may do. `operate`: see and stop the tasks of other tenants. */
 export type Right = 'read' | 'start' | 'cancel' | 'approve' | 'operate';
 
@@ -27,6 +29,14 @@ export type Authenticate = (request: Request) => Identity | Promise<Identity>;
 export function toPrincipal(identity: Identity): Principal | undefined {
   if (identity === undefined || identity === null || identity === '') return undefined;
   return typeof identity === 'string' ? { tenant: identity, name: identity, rights: USER_RIGHTS } : identity;
+}
+
+/**
+ * Returns what a page knows its user by: it sends this with every command, so that what one user did is never taken for
+ * what another one does who has logged in since.
+ */
+export function hashPrincipal({ tenant, name }: Principal): string {
+  return hash('sha256', JSON.stringify(['page', tenant, name]), 'base64url').slice(0, 22);
 }
 
 /** An action that a user may have to account for later. */

@@ -1,4 +1,5 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { SettingsError } from '@whoa/core';
 import type { Authenticate, Principal } from './principal.ts';
 
 /** A principal with a token. Only the hash is kept: it cannot be used as a token. */
@@ -22,11 +23,12 @@ export function createToken(): { readonly token: string; readonly sha256: string
  * cannot be guessed. Don't use it with hashes of passwords that users chose.
  *
  * @returns A function for `authenticate`.
- * @throws TypeError when an entry has no valid hash.
+ * @throws {@link SettingsError} when an entry has no valid hash.
  */
 export function createTokenAuthenticator(entries: readonly TokenEntry[]): Authenticate {
   const known = entries.map(({ sha256, ...principal }) => {
-    if (!/^[0-9a-f]{64}$/i.test(sha256)) throw new TypeError(`sha256 of '${principal.name}': expected 64 hex digits`);
+    if (!/^[0-9a-f]{64}$/i.test(sha256))
+      throw new SettingsError(`sha256 of '${principal.name}'`, 'expected 64 hex digits');
     return { digest: Buffer.from(sha256, 'hex'), principal };
   });
   return (request) => {

@@ -33,20 +33,19 @@ export function observeStore(store: TaskStore, options: ObserverOptions): TaskSt
 
 /** How tasks reach this worker, and how it keeps them. */
 function observeDelivery(store: TaskStore, { tasks, meter, clock, ignoringErrors }: ObserverOptions) {
-  /** When each domain was first told that a task is ready, since its last take. */
-  const wakeups = new Map<number, number>();
+  /** When this process was first notified of a ready task, since its last take. */
+  let rungAt: number | undefined;
 
-  function recordTake(answer: TakeResult, { domain, leaseMs }: Parameters<TaskStore['take']>[0], asked: number) {
-    const rungAt = wakeups.get(domain);
+  function recordTake(answer: TakeResult, { leaseMs }: Parameters<TaskStore['take']>[0], asked: number) {
     if (rungAt !== undefined && rungAt <= asked) {
-      wakeups.delete(domain);
       if (answer.tasks.length > 0) meter.series('whoa.take.wakeup').time(clock.now() - rungAt);
+      rungAt = undefined;
     }
     for (const taken of answer.tasks) tasks.begin(taken, leaseMs, asked);
   }
 
   function recordHint(hint: Hint): void {
-    if (hint.type === 'ready' && !wakeups.has(hint.domain)) wakeups.set(hint.domain, clock.now());
+    if (hint.type === 'ready') rungAt ??= clock.now();
     if (hint.type === 'cancel' && hint.order !== undefined) tasks.stop(hint.id, hint.order.stop);
   }
 

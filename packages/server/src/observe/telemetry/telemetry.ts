@@ -12,7 +12,7 @@ import {
 import type { Agent, RunEvent, RunOptions } from '@whoa/core';
 import { systemClock, type World } from '@whoa/core/embed';
 import { type Hooks, reportFailure } from '@whoa/core/internal';
-import type { RunnerEvent, RunnerOptions, TaskHandler, TaskStore } from '@whoa/tasks';
+import type { RunnerOptions, TaskHandler, TaskStore } from '@whoa/tasks';
 import { LiveTasks } from './live-tasks.ts';
 import { Meter, type MetricOutput } from './meter.ts';
 import type { MetricName } from './metrics.ts';
@@ -25,14 +25,14 @@ import { type TelemetryLog, WorkCounts } from './work-counts.ts';
 /** Options of telemetry. All have defaults. */
 export interface TelemetryOptions {
   /** Defaults to the one that is registered with OpenTelemetry. */
-  readonly tracerProvider?: TracerProvider;
+  readonly tracerProvider?: TracerProvider | undefined;
   /** Defaults to the one that is registered with OpenTelemetry when the telemetry is created. */
-  readonly meterProvider?: MeterProvider;
+  readonly meterProvider?: MeterProvider | undefined;
   /** Records the metrics here too: `await createPrometheusMetrics()`. */
-  readonly prometheus?: PrometheusMetrics;
+  readonly prometheus?: PrometheusMetrics | undefined;
   /** Called with things that went wrong. For your own logger. */
-  readonly onLog?: (log: TelemetryLog) => unknown;
-  readonly world?: Pick<World, 'clock'>;
+  readonly onLog?: ((log: TelemetryLog) => unknown) | undefined;
+  readonly world?: Pick<World, 'clock'> | undefined;
 }
 
 /** Measures agents, runners and stores. It only observes: it cannot delay or fail what it measures. */
@@ -106,8 +106,13 @@ class ObservingTelemetry implements Telemetry {
     const { hooks, agents } = options;
     const own: RunnerOptions['hooks'] = {
       'task-end': (event, about) => {
-        if (event.status === 'failed' || event.status === 'lost') this.#ignoringErrors(() => this.#recordEnd(event));
+        if (event.status === 'failed')
+          this.#ignoringErrors(() => this.log({ level: 'warn', event: 'task-failed', taskId: event.id }));
         return hooks?.['task-end']?.(event, about);
+      },
+      'task-left': (event, about) => {
+        if (event.status === 'lost') this.#ignoringErrors(() => this.#recordLoss(event.id));
+        return hooks?.['task-left']?.(event, about);
       },
       'store-error': (event, about) => {
         this.#ignoringErrors(() => this.#recordStoreError(event));
@@ -238,11 +243,7 @@ class ObservingTelemetry implements Telemetry {
     this.log({ level: 'error', event: 'store-error', value: getErrorCode(error) });
   }
 
-  #recordEnd({ id: taskId, status }: Extract<RunnerEvent, { type: 'task-end' }>): void {
-    if (status === 'failed') {
-      this.log({ level: 'warn', event: 'task-failed', taskId });
-      return;
-    }
+  #recordLoss(taskId: string): void {
     // Nothing was written, so the store was not asked.
     const agent = this.#tasks.end(taskId, 'lost')?.agent;
     this.log({ level: 'warn', event: 'task-lost', taskId, ...(agent !== undefined && { agent }) });

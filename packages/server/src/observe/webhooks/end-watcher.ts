@@ -21,9 +21,6 @@ const MAX_WAITING = 10_000;
 /** At the start, and when changes may have been missed: how far back, and how many tasks of each tenant. */
 const CATCH_UP_MS = 3_600_000;
 const MAX_PER_TENANT = 500;
-/** Where each tenant is watched by itself: how many, and how often new ones are looked for. */
-const MAX_WATCHED = 1_000;
-const TENANTS_MS = 5_000;
 /** The pause after a failure of the store. */
 const RETRY_DELAY_MS = 5_000;
 
@@ -35,13 +32,10 @@ export class TaskEndWatcher implements AsyncDisposable {
   readonly #options: EndWatcherOptions;
   readonly #waiting = new Map<string, TaskRef>();
   readonly #busy = new Set<Promise<void>>();
-  readonly #watches = new Map<string, AsyncDisposable>();
+  #watching: AsyncDisposable | undefined;
   #retryTimer: Disposable | undefined;
-  #tenantsTimer: Disposable | undefined;
-  /** Whether the store can only be watched tenant by tenant. */
-  #isByTenant = false;
-  /** What to look through next. */
-  #missing: 'all' | 'new tenants' | undefined = 'all';
+  /** Changes may have been missed. */
+  #isMissing = true;
   #isScanning = false;
   #isStopped = false;
 
@@ -50,12 +44,7 @@ export class TaskEndWatcher implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    try {
-      this.#watches.set('', await this.#options.store.watch({}, this.#handleHint));
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error;
-      this.#isByTenant = true;
-    }
+    this.#watching = await this.#options.store.watch({}, this.#handleHint);
     this.#pump();
   }
 
@@ -63,27 +52,24 @@ export class TaskEndWatcher implements AsyncDisposable {
     this.#isStopped = true;
     this.#retryTimer?.[Symbol.dispose]();
     await Promise.all(this.#busy);
-    this.#tenantsTimer?.[Symbol.dispose]();
-    await Promise.all([...this.#watches.values()].map((watch) => watch[Symbol.asyncDispose]()));
-    this.#watches.clear();
+    await this.#watching?.[Symbol.asyncDispose]();
   }
 
   readonly #handleHint = (hint: Hint): void => {
-    if (hint.type === 'resync') this.#missing = 'all';
+    if (hint.type === 'resync') this.#isMissing = true;
     else if (hint.type !== 'status' && (hint.type !== 'command' || !this.#options.onQuestions)) return;
     else if (hint.tenant === this.#options.except) return;
-    else if (this.#waiting.size >= MAX_WAITING) this.#missing = 'all';
+    else if (this.#waiting.size >= MAX_WAITING) this.#isMissing = true;
     else this.#waiting.set(hint.id, { tenant: hint.tenant, id: hint.id });
     this.#pump();
   };
 
   #pump(): void {
     if (this.#isStopped || this.#retryTimer !== undefined) return;
-    if (this.#missing !== undefined && !this.#isScanning) {
-      const isAll = this.#missing === 'all';
-      this.#missing = undefined;
+    if (this.#isMissing && !this.#isScanning) {
+      this.#isMissing = false;
       this.#isScanning = true;
-      this.#run(this.#scan(isAll).finally(() => (this.#isScanning = false)));
+      this.#run(this.#scan().finally(() => (this.#isScanning = false)));
     }
     for (const [id, ref] of this.#waiting) {
       if (this.#busy.size >= PARALLEL) return;
@@ -106,7 +92,7 @@ export class TaskEndWatcher implements AsyncDisposable {
   #pause(error: unknown): void {
     if (this.#isStopped) return;
     this.#options.onError(error);
-    this.#missing = 'all';
+    this.#isMissing = true;
     this.#retryTimer ??= this.#options.world.clock.setTimer(RETRY_DELAY_MS, () => {
       this.#retryTimer = undefined;
       this.#pump();
@@ -120,27 +106,17 @@ export class TaskEndWatcher implements AsyncDisposable {
     if (task !== undefined && isFinalStatus(task.status)) await onEnd(task);
   }
 
-  async #scan(isAll: boolean): Promise<void> {
+  async #scan(): Promise<void> {
     const { store, except } = this.#options;
     let cursor: string | undefined;
     do {
       const page = await store.tenants(cursor === undefined ? {} : { cursor });
       for (const tenant of page.tenants) {
         if (this.#isStopped) return;
-        const isKnown = !this.#isByTenant || this.#watches.has(tenant);
-        if (tenant === except || (isKnown && !isAll)) continue;
-        if (!isKnown && this.#watches.size < MAX_WATCHED)
-          this.#watches.set(tenant, await store.watch({ tenant }, this.#handleHint));
-        await this.#scanTenant(tenant);
+        if (tenant !== except) await this.#scanTenant(tenant);
       }
       cursor = page.next;
     } while (cursor !== undefined);
-    if (!this.#isByTenant) return;
-    this.#tenantsTimer?.[Symbol.dispose]();
-    this.#tenantsTimer = this.#options.world.clock.setTimer(TENANTS_MS, () => {
-      this.#missing ??= 'new tenants';
-      this.#pump();
-    });
   }
 
   async #scanTenant(tenant: string): Promise<void> {

@@ -25,9 +25,9 @@ export interface Webhook {
   /** Signs what is sent: `whsec_` and 24 to 64 bytes in base64. While you replace it, a list of the new and the old one. */
   readonly secret: string | readonly string[];
   /** What is reported. Defaults to all ends of tasks, and no questions. */
-  readonly events?: readonly WebhookEvent[];
+  readonly events?: readonly WebhookEvent[] | undefined;
   /** The host is inside your network. Otherwise it is rejected when its address is not public. */
-  readonly allowPrivateAddresses?: boolean;
+  readonly allowPrivateAddresses?: boolean | undefined;
 }
 
 type TaskEnd = 'success' | 'failed' | 'cancelled';
@@ -52,12 +52,12 @@ interface WebhooksOptions {
   readonly store: TaskStore;
   readonly webhooks: readonly Webhook[];
   /** Called after each attempt. */
-  readonly onAttempt?: (attempt: WebhookAttempt) => unknown;
+  readonly onAttempt?: ((attempt: WebhookAttempt) => unknown) | undefined;
   /** Called when the store failed. The ends that were missed are looked for again. */
-  readonly onError?: (error: unknown) => unknown;
+  readonly onError?: ((error: unknown) => unknown) | undefined;
   /** Resolves the names of hosts. Defaults to the resolver of the system. */
-  readonly lookup?: LookupFunction;
-  readonly world?: World;
+  readonly lookup?: LookupFunction | undefined;
+  readonly world?: World | undefined;
 }
 
 /** Reports ended tasks to other services. Dispose it to stop; another process continues. */

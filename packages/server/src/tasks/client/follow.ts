@@ -9,20 +9,22 @@ const IDLE_MS = 45_000;
 /** Statuses that a retry does not change. */
 const FINAL: ReadonlySet<number> = new Set([400, 401, 403, 404, 421]);
 
+const EVENTS: ReadonlySet<string | undefined> = new Set(['entry', 'taken-back', 'end']);
+
 /** Where to start, and when a connection counts as lost. */
 export interface FollowTaskOptions {
-  /** Start after this position. Defaults to the beginning of the journal. */
-  readonly after?: number;
+  /** Start after this: the `cursor` of the last event you have seen, or a position. Defaults to the beginning. */
+  readonly after?: number | string | undefined;
   /** Stops following immediately. The task continues. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Called each time the connection is open, also after it was lost. */
-  readonly onOpen?: () => void;
+  readonly onOpen?: (() => void) | undefined;
   /** Called each time the connection was lost; it is opened again. */
-  readonly onDisconnect?: (error: unknown) => void;
+  readonly onDisconnect?: ((error: unknown) => void) | undefined;
   /** A connection that is silent for this long counts as lost. Defaults to 45 s. */
-  readonly idleTimeoutMs?: number;
+  readonly idleTimeoutMs?: number | undefined;
   /** The pause before reconnecting. Defaults to 250 ms; it doubles each time up to 5 s. */
-  readonly retryMs?: number;
+  readonly retryMs?: number | undefined;
 }
 
 /** Opens the stream of events after the one with this id. */
@@ -86,11 +88,11 @@ async function* follow(
       for await (const { event, data } of readEvents(response.body!, onBytes)) {
         if (signal.aborted) return undefined;
         retryMs = firstRetryMs;
-        if (event !== 'entry' && event !== 'end') continue;
+        if (!EVENTS.has(event)) continue;
         const seen = JSON.parse(data) as FollowEvent;
         yield seen;
         if (seen.type === 'end') return undefined;
-        last = seen.position;
+        last = seen.cursor;
       }
       throw new TypeError('The stream ended before the task; follow it again');
     } catch (error) {

@@ -58,7 +58,7 @@ test('the client returns the results of the store', async () => {
     result: 'rejected',
   });
   expect(await client.get(id)).toEqual(await served.store.get({ tenant: 'acme', id }));
-  expect(await client.get('t0-nothing')).toBeUndefined();
+  expect(await client.get('t-nothing')).toBeUndefined();
   expect((await client.list({ conversation: 'c1', limit: 5 })).tasks).toHaveLength(1);
   expect(await client.conversation('c1', { messages: 5 })).toMatchObject({ current: id, historyLength: 0 });
   expect(await client.conversation('c2')).toBeUndefined();
@@ -72,7 +72,7 @@ test('the client returns the results of the store', async () => {
   });
   expect(await client.cancel(id)).toEqual({ result: 'too-late', status: 'cancelled' });
   expect(await client.steer(id, 'x')).toEqual({ result: 'too-late', status: 'cancelled' });
-  expect(await client.cancel('t0-nothing')).toEqual({ result: 'not-found' });
+  expect(await client.cancel('t-nothing')).toEqual({ result: 'not-found' });
   expect(await client.cancelConversation('c1')).toEqual({ result: 'not-found' });
   for (let i = 0; i < 3; i++) await client.create({ agent: 'assistant', input: i });
   expect(await client.create({ agent: 'assistant', input: 'x' })).toEqual({ result: 'full', what: 'tasks', limit: 3 });
@@ -103,7 +103,7 @@ test('requests that the server rejects throw readable errors without secrets', a
     'ann',
     () => () => Promise.resolve(new Response('<h1>Not found</h1>', { status: 404 })),
   );
-  const error = await proxy.get('t0-1').catch((one: unknown) => one as TaskApiError);
+  const error = await proxy.get('t-1').catch((one: unknown) => one as TaskApiError);
   expect(error).toMatchObject({ code: 'no-task-api' });
   expect(JSON.stringify([error, (error as Error).message])).not.toContain(served.tokens.ann);
   const busy = createClient(
@@ -180,7 +180,7 @@ test('refusals for now are waited out, others end the following', async () => {
   const seen = await collect(client.follow(id, { retryMs: 0, onDisconnect: (error) => lost.push(error) }));
   expect(seen.map(({ type }) => type)).toEqual(['entry', 'end']);
   expect(lost).toHaveLength(4);
-  await expect(collect(createClient(served).follow('t0-nothing'))).rejects.toMatchObject({ status: 404 });
+  await expect(collect(createClient(served).follow('t-nothing'))).rejects.toMatchObject({ status: 404 });
   await expect(collect(createClient(served, 'bob').follow(id))).rejects.toMatchObject({ status: 404 });
   await expect(collect(createClient(served, 'starter').follow(id))).rejects.toMatchObject({ status: 403 });
 });

@@ -33,30 +33,30 @@ export interface TaskClientOptions {
   /** The address of the task API: `https://tasks.example.com`. */
   readonly url: string;
   /** The bearer token. A page that has logged in does not need one. */
-  readonly token?: string;
+  readonly token?: string | undefined;
   /** The tenant that owns the tasks; for callers with the right `operate`. */
-  readonly tenant?: string;
-  readonly fetch?: typeof fetch;
+  readonly tenant?: string | undefined;
+  readonly fetch?: typeof fetch | undefined;
 }
 
 /** A task to create. */
 interface NewTaskRequest
   extends Pick<NewTask, 'agent' | 'input' | 'key' | 'priority' | 'notBefore' | 'deadline' | 'conversation'> {
-  readonly policy?: Policy;
+  readonly policy?: Policy | undefined;
 }
 
 /** Why and how to stop. */
 export interface CancelTaskOptions {
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   /** Defaults to `graceful`. */
-  readonly mode?: Extract<StopMode, string>;
-  readonly undo?: boolean;
+  readonly mode?: Extract<StopMode, string> | undefined;
+  readonly undo?: boolean | undefined;
 }
 
 /** Why and how to stop many tasks. */
 interface CancelManyOptions extends CancelTaskOptions {
   /** Only returns which tasks it would stop. */
-  readonly dryRun?: boolean;
+  readonly dryRun?: boolean | undefined;
 }
 
 /** The result for one of many tasks. */
@@ -98,8 +98,8 @@ export interface TaskClient {
   list(
     filter?: Omit<ListFilter, 'tenant'> & {
       readonly agent?: string | undefined;
-      readonly brief?: boolean;
-      readonly poison?: boolean;
+      readonly brief?: boolean | undefined;
+      readonly poison?: boolean | undefined;
     },
   ): Promise<ListPage>;
   /** Stops a task, wherever it runs. */
@@ -110,7 +110,11 @@ export interface TaskClient {
   cancelAll(
     filter:
       | { readonly all: true }
-      | { readonly status?: TaskStatus; readonly agent?: string; readonly conversation?: string },
+      | {
+          readonly status?: TaskStatus | undefined;
+          readonly agent?: string | undefined;
+          readonly conversation?: string | undefined;
+        },
     options?: CancelManyOptions,
   ): Promise<readonly StoppedTask[]>;
   /** Stops one call; the task continues. */
@@ -126,13 +130,13 @@ export interface TaskClient {
   /** Follows the journal as it grows, then one `end`. It reconnects by itself; no entry is skipped or repeated. */
   follow(id: string, options?: FollowTaskOptions): AsyncIterableIterator<FollowEvent, undefined>;
   /** Returns the state of a conversation and the end of its history. */
-  conversation(id: string, options?: { readonly messages?: number }): Promise<ConversationView | undefined>;
+  conversation(id: string, options?: { readonly messages?: number | undefined }): Promise<ConversationView | undefined>;
   /** Counts tasks by status. */
   counts(): Promise<TaskCounts>;
   /** Lists tenants that have tasks; needs the right `operate`. */
   tenants(page?: PageRequest): Promise<TenantPage>;
   /** Lists workers of all tenants; needs the right `operate`. */
-  workers(options?: { readonly limit?: number }): Promise<WorkerPage>;
+  workers(options?: { readonly limit?: number | undefined }): Promise<WorkerPage>;
   /** Summarises queues and workers by agent; needs the right `operate`. */
   fleet(): Promise<FleetLoad>;
   /** Lists queues with ready tasks, and what is paused; needs the right `operate`. */
@@ -142,7 +146,7 @@ export interface TaskClient {
   /** Creates a task with the input of one that failed or was cancelled. */
   requeue(id: string): Promise<RequeueReceipt>;
   /** Removes everything of a tenant or a conversation; needs the right `operate`. */
-  erase(target: EraseTarget, options?: { readonly waitMs?: number }): Promise<EraseReceipt>;
+  erase(target: EraseTarget, options?: { readonly waitMs?: number | undefined }): Promise<EraseReceipt>;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { CancelReasonInit, StopMode } from '@whoa/core';
+import { type CancelReasonInit, SettingsError, type StopMode } from '@whoa/core';
 import type { CancelOptions } from '@whoa/core/embed';
 import { readCancelOptions } from '@whoa/core/internal';
 
@@ -109,7 +109,7 @@ export function readCancelMessage(message: ChannelMessage): CancelRequest {
 
 function readTarget(message: object): CancelTarget {
   const { tenant, taskId, conversation, all } = message as Partial<Record<string, unknown>>;
-  if (!isName(tenant)) throw new TypeError(`tenant: a cancel message needs one, got ${String(tenant)}`);
+  if (!isName(tenant)) throw new SettingsError('tenant', `a cancel message needs one, got ${String(tenant)}`);
   const named = [
     ...(isName(taskId) ? [{ tenant, taskId }] : []),
     ...(isName(conversation) ? [{ tenant, conversation }] : []),
@@ -117,7 +117,7 @@ function readTarget(message: object): CancelTarget {
   ];
   const [target] = named;
   if (target !== undefined && named.length === 1) return target;
-  throw new TypeError('taskId, conversation, all: a cancel message needs exactly one of them; all must be true');
+  throw new SettingsError('taskId, conversation, all', 'a cancel message needs exactly one of them; all must be true');
 }
 
 function isName(value: unknown): value is string {

@@ -1,4 +1,4 @@
-import { CancellationToken, type CancelReason, type StopMode } from '@whoa/core';
+import { CancellationToken, type CancelReasonInit, type StopMode } from '@whoa/core';
 import type { CancelOptions } from '@whoa/core/embed';
 import type { ClaimRef, Orders, TakenTask } from '../../delivery.ts';
 import { LeaseLostError } from '../../errors.ts';
@@ -15,7 +15,7 @@ import type { Holder, Session } from './session.ts';
 interface ClaimHolderOptions {
   readonly context: WorkerContext;
   readonly session: Session;
-  readonly approvals?: QuestionTimes;
+  readonly approvals?: QuestionTimes | undefined;
 }
 
 /** How long an answer counts. */
@@ -48,6 +48,8 @@ export class ClaimHolder implements Holder {
     this.journal = new Journal({
       context,
       claim,
+      tenant: task.tenant,
+      readers: orders.readers,
       position: task.position,
       bytes: task.journalBytes,
       activity: () => this.activity.current,
@@ -85,10 +87,9 @@ export class ClaimHolder implements Holder {
   }
 
   /** Carries out orders of the store. Orders are always complete, so repeating them changes nothing. */
-  applyOrders({ now, orderNumber, stop, commands, isWatched, questions }: Orders): void {
+  applyOrders({ now, orderNumber, stop, commands, questions }: Orders): void {
     if (orderNumber > 0) this.unconfirmed = orderNumber;
     this.#aheadMs = now - this.#context.world.clock.now();
-    this.journal.watch(isWatched);
     if (stop !== undefined) this.stop(stop);
     this.commands.applyOrders({ commands, orderNumber });
     this.questions.applyOrders({ orderNumber, ...(questions && { questions }) });
@@ -102,7 +103,7 @@ export class ClaimHolder implements Holder {
   }
 
   /** Stops the work now, whatever the store says. */
-  cancel(reason: Partial<CancelReason>, options: CancelOptions): void {
+  cancel(reason: CancelReasonInit, options: CancelOptions): void {
     this.token.cancel(reason, options);
   }
 

@@ -50,12 +50,12 @@ export class HandBack implements Disposable {
   }
 
   /** Looks twice, because the take may still be on its way. */
-  async #releaseUnknown({ domain, session }: SessionRef, running: ReadonlySet<string>): Promise<void> {
+  async #releaseUnknown({ session }: SessionRef, running: ReadonlySet<string>): Promise<void> {
     const { store, leaseMs, shutdown } = this.#context;
     for (const pauseMs of [0, leaseMs / 3]) {
       if (pauseMs > 0) await this.#pause(pauseMs);
       if (pauseMs > 0 && shutdown.isCancelled) return;
-      const held = (await this.#retryWhileUnavailable(() => store.held({ domain, session }))) ?? [];
+      const held = (await this.#retryWhileUnavailable(() => store.held({ session }))) ?? [];
       const unknown = held.filter(({ id, claim }) => !running.has(`${id} ${claim}`));
       await Promise.all(unknown.map((one) => this.#release({ ...one, session })));
     }

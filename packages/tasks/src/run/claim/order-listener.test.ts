@@ -91,7 +91,7 @@ test('a cancel message on the channel stops the task it names immediately, and t
   const running = runner.run(TASK);
   await flushMicrotasks();
   const id = await readFirstId(store);
-  channel.emit(createCancelMessage({ tenant: 'acme', taskId: 't0-another' }));
+  channel.emit(createCancelMessage({ tenant: 'acme', taskId: 't-another' }));
   channel.emit(createCancelMessage({ tenant: 'other', taskId: id }));
   await flushMicrotasks();
   expect(runner.live).toBe(1);
@@ -149,10 +149,10 @@ test('a cancel message for all stops every task of its tenant in this process, a
 
 test.each([
   ['nothing', {}],
-  ['no tenant', { taskId: 't0-a' }],
+  ['no tenant', { taskId: 't-a' }],
   ['a tenant alone', { tenant: 'acme' }],
   ['an empty task', { tenant: 'acme', taskId: '' }],
-  ['two things', { tenant: 'acme', taskId: 't0-a', all: true }],
+  ['two things', { tenant: 'acme', taskId: 't-a', all: true }],
   ['all, but not truly', { tenant: 'acme', all: 'yes' }],
 ])('a cancel message that names %s is rejected and stops nothing', async (_what, target) => {
   const channel = createEventChannel();

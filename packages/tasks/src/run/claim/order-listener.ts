@@ -1,7 +1,6 @@
 import type { CancelReasonInit } from '@whoa/core';
 import type { CancelOptions } from '@whoa/core/embed';
 import type { ClaimRef } from '../../delivery.ts';
-import { signOrder } from '../../id.ts';
 import type { Hint, PushedOrder } from '../../store.ts';
 import type { ConversationRef, TaskRef, TaskSummary } from '../../task.ts';
 import type { Execution } from '../execution.ts';
@@ -16,17 +15,17 @@ import {
   TASK_CATEGORY,
 } from './channel.ts';
 import { Checker } from './checker.ts';
-import { type DomainSession, findSession } from './domain-session.ts';
 import { TaskWakeups } from './task-wakeups.ts';
+import type { WorkerSession } from './worker-session.ts';
 
-export interface ListenerOptions extends Pick<RunnerOptions, 'channel' | 'cancellationChecker'> {
-  readonly sessions: readonly DomainSession[];
+export interface ListenerOptions extends Pick<RunnerOptions, 'channel' | 'cancellationChecker' | 'cancellations'> {
+  readonly session: WorkerSession;
   /** The tasks this worker runs, by id. */
   readonly live: ReadonlyMap<string, Execution>;
   /** The tasks this worker runs or waits for. */
   readonly tasks: () => readonly TaskRef[];
-  /** A task became ready in a domain; `undefined` means any domain. */
-  readonly onWork: (domain?: number) => void;
+  /** A task became ready, or may have. */
+  readonly onWork: () => void;
 }
 
 /**
@@ -47,7 +46,9 @@ export class OrderListener implements AsyncDisposable {
     this.#context = context;
     this.#options = options;
     this.wakeups = new TaskWakeups(context);
-    this.checker = new Checker(context, options.cancellationChecker);
+    this.checker = new Checker(context, options);
+    const heard = this.checker.listen((taskId) => this.#lookUp(taskId));
+    if (heard !== undefined) this.#channels.add(heard);
     if (options.channel !== undefined) this.listen(options.channel);
   }
 
@@ -94,19 +95,20 @@ export class OrderListener implements AsyncDisposable {
 
   /** Obeys an order that the store has signed. For any other hint, beats now: the beat returns the orders. */
   #handleHint(hint: Hint): void {
-    const { live, sessions, onWork } = this.#options;
+    const { live, session, onWork } = this.#options;
     if (hint.type === 'resync') {
-      for (const { current } of sessions) current.scheduleHeartbeat();
+      session.current.scheduleHeartbeat();
       onWork();
     }
-    if (hint.type === 'ready') onWork(hint.domain);
+    if (hint.type === 'ready') onWork();
+    if (hint.type === 'watched') live.get(hint.id)?.holder.journal.watch(hint.reader);
     if (hint.type !== 'cancel' && hint.type !== 'command') return;
     const { id, order } = hint;
     const holder = live.get(id)?.holder;
     // Don't obey an order for another claim: another session may have held the task then.
     const isForUs = order !== undefined && holder !== undefined && isSameClaim(order, holder.claim);
     if (isForUs) holder.stop(order.stop);
-    else findSession(sessions, id).current.scheduleHeartbeat();
+    else session.current.scheduleHeartbeat();
   }
 
   schedulePoll(): void {
@@ -123,6 +125,12 @@ export class OrderListener implements AsyncDisposable {
   stopPolling(): void {
     this.#poll?.[Symbol.dispose]();
     this.#poll = undefined;
+  }
+
+  /** A cancel was asked for in the cancellation store. */
+  #lookUp(taskId: string): void {
+    const execution = this.#options.live.get(taskId);
+    if (execution !== undefined) this.#context.background(this.check(execution));
   }
 
   /** Calls the checker for a task, and stops the task if the checker returns a reason. */
@@ -161,7 +169,7 @@ export class OrderListener implements AsyncDisposable {
 }
 
 function isSameClaim({ epoch, claim }: PushedOrder, held: ClaimRef): boolean {
-  return epoch === held.epoch && (claim === held.claim || claim === signOrder(held));
+  return epoch === held.epoch && claim === held.claim;
 }
 
 function isMeant({ tenant, id, conversation }: TaskSummary, ref: TaskRef | ConversationRef): boolean {

@@ -38,7 +38,7 @@ test('a worker that lost its lease stops, publishes nothing and reports it', asy
   await world.clock.advance(3_000);
   await expect(running).rejects.toThrow(LeaseLostError);
   expect(await inner.get({ tenant: 'acme', id })).toMatchObject({ status: 'running', worker: 'thief', position: 0 });
-  expect(events.at(-1)).toMatchObject({ type: 'task-end', status: 'lost' });
+  expect(events.at(-1)).toMatchObject({ type: 'task-left', status: 'lost' });
 });
 
 test('a worker that cannot reach the store stops its work before the lease ends', async () => {

@@ -23,7 +23,6 @@ export interface Holder {
 }
 
 export interface SessionOptions {
-  readonly domain: number;
   readonly handBack: HandBack;
   readonly sweeper: Sweeper;
 }
@@ -140,13 +139,13 @@ export class Session {
 
   async #beatOnce(): Promise<boolean> {
     const { store, leaseMs, world, onStoreError } = this.#context;
-    const { domain, sweeper } = this.#options;
+    const { sweeper } = this.#options;
     if (this.isIdle) return false;
     const asked = this.lease.now();
     const confirmed = [...this.#holders.values()].flatMap(toConfirmed);
     let answer: HeartbeatResult;
     try {
-      answer = await store.heartbeat({ domain, session: this.id, confirmed, count: this.#holders.size });
+      answer = await store.heartbeat({ session: this.id, confirmed, count: this.#holders.size });
     } catch (error) {
       onStoreError(error);
       if (!this.isOver) this.#schedule(leaseMs * RETRY);
@@ -160,7 +159,7 @@ export class Session {
       return false;
     }
     this.#schedule();
-    if (answer.shouldSweep) sweeper.sweepSoon(domain);
+    if (answer.shouldSweep) sweeper.sweepSoon();
     for (const { id, orderNumber } of confirmed) {
       const holder = this.#holders.get(id);
       if (holder?.unconfirmed === orderNumber) holder.unconfirmed = undefined;
@@ -178,12 +177,12 @@ export class Session {
 
   /** Compares what the store lists as held with what is. Not during a take: its tasks would be taken for lost. */
   async #compare(): Promise<void> {
-    const { domain, handBack } = this.#options;
+    const { handBack } = this.#options;
     if (this.isRequesting) return;
     this.#recounts = 0;
     this.#comparedAt = this.#context.world.clock.now();
     const [known, requests] = [new Map(this.#holders), this.requests];
-    const listed = await this.#context.store.held({ domain, session: this.id });
+    const listed = await this.#context.store.held({ session: this.id });
     if (this.isOver) return;
     const listedClaims = new Map(listed.map(({ id, claim }) => [id, claim]));
     for (const [id, holder] of known) {
@@ -221,8 +220,8 @@ export class Session {
 
   /** Hands back what the store may list for this session without the worker's knowledge. */
   handBackUnknown(): void {
-    const { domain, handBack } = this.#options;
-    handBack.session({ domain, session: this.id }, this.#holders.values());
+    const { handBack } = this.#options;
+    handBack.session({ session: this.id }, this.#holders.values());
   }
 
   /** Clears the timers, when its tasks have been handed back or ended. */

@@ -38,7 +38,6 @@ test('a worker that reclaims a dead worker’s task takes it immediately, though
   await using store = createMemoryStore({ world });
   await store.create({ tenant: 'acme', agent: 'wait', input: 'x' });
   const dead = {
-    domain: 0,
     session: 's',
     worker: 'dead',
     agents: ['wait'],

@@ -1,8 +1,12 @@
 import type { Json } from '@whoa/core';
 import { expect, test } from 'vitest';
-import { entryFor, withEntry } from './entry.ts';
+import { entryFor, type SaidEvent, withEntry } from './entry.ts';
 
-const together = (...events: Json[]): Json[] => events.reduce<Json[]>(withEntry, []);
+const together = (...events: Json[]): Json[] =>
+  events
+    .map((event, said): SaidEvent => ({ event, said }))
+    .reduce<SaidEvent[]>(withEntry, [])
+    .map(({ event }) => event);
 const text = (said: string): Json => ({ type: 'text', text: said });
 
 test('words that follow each other become one entry', () => {

@@ -1,5 +1,6 @@
 import type { Json } from '@whoa/core';
 import { MAX_DETAILS_BYTES } from '@whoa/core/internal';
+import type { JournalEntry } from '../../task.ts';
 
 /** Converts an event to what is stored: plain JSON, errors as data, details bounded. */
 export function entryFor(event: object): Json {
@@ -52,21 +53,46 @@ export function isWords({ event }: UnwrappedEntry): boolean {
   return WORDS.has(event.type);
 }
 
+/** An event, and how much its claim had said with it. */
+export type SaidEvent = Pick<JournalEntry, 'event' | 'said'>;
+
+/** How much an event says: words count by their UTF-16 units, any other event is 1. */
+export function countSaid(entry: Json): number {
+  const unwrapped = unwrapEntry(entry);
+  return isWords(unwrapped) ? (unwrapped.event.text ?? '').length : 1;
+}
+
+/** Returns words without their first units. */
+export function skipSaid(entry: Json, units: number): Json {
+  return withoutStart(entry as unknown as Entry, units) as unknown as Json;
+}
+
+function withoutStart(entry: Entry, units: number): Entry {
+  if (entry.type === 'call-event') return { ...entry, event: withoutStart(entry.event!, units) };
+  return { ...entry, text: (entry.text ?? '').slice(units) };
+}
+
+/** Whether a part of an entry is missing. */
+export function isCut(entry: Json): boolean {
+  return typeof (entry as { readonly cut?: Json }).cut === 'number';
+}
+
 /**
  * Adds an entry to the entries that wait to be written. Adjacent text is merged, a call's newer state replaces the
  * older, and the end of a turn or call replaces its drafts, because it contains them.
  */
-export function withEntry(waiting: readonly Json[], entry: Json): Json[] {
-  const added = unwrapEntry(entry);
+export function withEntry(waiting: readonly SaidEvent[], { event, said }: SaidEvent): SaidEvent[] {
+  const added = unwrapEntry(event);
   const last = waiting.at(-1);
   if (isWords(added) && last !== undefined) {
-    const before = unwrapEntry(last);
+    const before = unwrapEntry(last.event);
     if (before.path === added.path && before.event.type === added.event.type) {
-      return [...waiting.slice(0, -1), joined(last as unknown as Entry, entry as unknown as Entry) as unknown as Json];
+      const both = joined(last.event as unknown as Entry, event as unknown as Entry) as unknown as Json;
+      return [...waiting.slice(0, -1), { event: both, said }];
     }
   }
   const isDraft = matchDrafts(added);
-  return [...waiting.filter((one) => !isDraft(unwrapEntry(one))), entry];
+  return [...waiting.filter((one) => !isDraft(unwrapEntry(one.event))), { event, said }];
 }
 
 function joined(last: Entry, added: Entry): Entry {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Json } from '@whoa/core';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { withEntry } from './entry.ts';
+import { type SaidEvent, withEntry } from './entry.ts';
 import { createJournalBudget, fitEntries, type JournalBudget } from './journal-budget.ts';
 import { measureBytes, truncateEntry } from './truncate.ts';
 
@@ -20,6 +20,7 @@ const nested = (callId: string, event: Json): Json => ({ type: 'call-event', cal
 class Kept {
   readonly entries = new Map<number, Json>();
   budget: JournalBudget;
+  #said = 0;
   readonly ends: { isFull: boolean; isLossy: boolean } = { isFull: false, isLossy: false };
 
   constructor(maxBytes = 1_000_000) {
@@ -29,10 +30,12 @@ class Kept {
   /** Writes one batch after another. */
   write(...batches: readonly (readonly Json[])[]): this {
     for (const batch of batches) {
-      const waiting = batch.reduce<Json[]>(withEntry, []);
+      const waiting = batch
+        .map((event): SaidEvent => ({ event, said: ++this.#said }))
+        .reduce<SaidEvent[]>(withEntry, []);
       const { events, replaces, budget, isFull, isLossy } = fitEntries(waiting, this.budget);
       for (const position of replaces) assert.ok(this.entries.delete(position));
-      for (const [i, event] of events.entries()) this.entries.set(this.budget.position + i + 1, event);
+      for (const [i, { event }] of events.entries()) this.entries.set(this.budget.position + i + 1, event);
       this.budget = budget;
       Object.assign(this.ends, { isFull, isLossy });
     }

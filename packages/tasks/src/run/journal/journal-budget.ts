@@ -1,5 +1,5 @@
 import type { Json } from '@whoa/core';
-import { isWords, matchDrafts, type UnwrappedEntry, unwrapEntry } from './entry.ts';
+import { isWords, matchDrafts, type SaidEvent, type UnwrappedEntry, unwrapEntry } from './entry.ts';
 import { measureBytes, truncateEntry } from './truncate.ts';
 
 /** Above this share of the budget, drafts are no longer written (the end contains them), and long texts are cut. */
@@ -31,7 +31,7 @@ export interface JournalBudget {
 }
 
 export interface FittedEntries {
-  readonly events: readonly Json[];
+  readonly events: readonly SaidEvent[];
   readonly replaces: readonly number[];
   /** The budget after these entries are written. */
   readonly budget: JournalBudget;
@@ -53,7 +53,7 @@ export function createJournalBudget({
  * Makes entries fit the budget. Drafts in the store are removed when an entry contains their text. When the budget gets
  * tight, no more drafts are written and long entries are cut. A single `journal-truncated` entry counts what was left out.
  */
-export function fitEntries(entries: readonly Json[], before: JournalBudget): FittedEntries {
+export function fitEntries(entries: readonly SaidEvent[], before: JournalBudget): FittedEntries {
   const fitting = new Fitting(before);
   for (const entry of entries) fitting.add(entry);
   return fitting.end();
@@ -61,7 +61,8 @@ export function fitEntries(entries: readonly Json[], before: JournalBudget): Fit
 
 class Fitting {
   readonly #before: JournalBudget;
-  readonly #events: Json[] = [];
+  readonly #events: SaidEvent[] = [];
+  #said = 0;
   readonly #replaces: number[] = [];
   #drafts: Draft[];
   #bytes: number;
@@ -75,7 +76,8 @@ class Fitting {
     this.#left = before.left;
   }
 
-  add(entry: Json): void {
+  add({ event: entry, said }: SaidEvent): void {
+    this.#said = said;
     const unwrapped = unwrapEntry(entry);
     const size = measureBytes(entry);
     const replaced = this.#replacedBy(unwrapped);
@@ -131,7 +133,7 @@ class Fitting {
     this.#bytes = bytes;
     this.#replaces.push(...replaced.map(({ position }) => position));
     this.#drafts = this.#drafts.filter((draft) => !replaced.includes(draft) && !isOver(draft, unwrapped));
-    this.#events.push(entry);
+    this.#events.push({ event: entry, said: this.#said });
     if (isWords(unwrapped) || REPLACED.has(unwrapped.event.type)) {
       this.#drafts.push({ ...unwrapped, position: this.#before.position + this.#events.length, bytes: size });
     }

@@ -1,20 +1,25 @@
-import type { Json } from '@whoa/core';
-import type { Batch, ClaimRef, Orders } from '../../delivery.ts';
+import type { Batch, ClaimRef, Orders, WordSource } from '../../delivery.ts';
 import { JournalFullError, JournalGapError, LeaseLostError, QuestionRefusedError } from '../../errors.ts';
+import type { Hint } from '../../hint.ts';
 import type { QuestionClose } from '../../question.ts';
 import type { TaskActivity } from '../../task.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { entryFor, withEntry } from './entry.ts';
+import { entryFor, type SaidEvent, withEntry } from './entry.ts';
 import { createJournalBudget, type FittedEntries, fitEntries, type JournalBudget } from './journal-budget.ts';
+import { LiveWords } from './live-words.ts';
 
 /** An agent's events that show progress: earlier worker crashes no longer count against the task. */
 const PROGRESS: ReadonlySet<string> = new Set(['turn-end', 'call-end']);
-/** How long an event may wait while no client is reading. */
+/** How long an event may wait for others to be written with it: while a client is reading, and otherwise. */
+const WATCHED_FLUSH_MS = 750;
 const UNWATCHED_FLUSH_MS = 5_000;
 
 export interface JournalOptions {
   readonly context: WorkerContext;
   readonly claim: ClaimRef;
+  readonly tenant: string;
+  /** Who reads, as the store knew when it gave the claim. */
+  readonly readers: readonly string[];
   /** The current last position. */
   readonly position: number;
   /** The current size. */
@@ -33,14 +38,14 @@ export interface JournalOptions {
 
 /** What the next write contains. */
 class Waiting {
-  events: readonly Json[] = [];
+  events: readonly SaidEvent[] = [];
   readonly done: number[] = [];
   readonly closes: QuestionClose[] = [];
 }
 
 /** What is written only if the store allows it. */
 interface Together extends Pick<Batch, 'asks' | 'closes'> {
-  readonly events: readonly Json[];
+  readonly events: readonly SaidEvent[];
 }
 
 const TOO_LARGE = 'it is too large to be shown in full, so no one can be asked';
@@ -52,7 +57,11 @@ export class Journal {
   #budget: JournalBudget;
   #waiting = new Waiting();
   #timer: Disposable | undefined;
-  #watched = false;
+  readonly #words: LiveWords;
+  readonly #source: WordSource;
+  #readers: readonly string[] = [];
+  /** Readers that came while the present write was in progress: its answer may not know them. */
+  readonly #newReaders = new Set<string>();
   #writing: Promise<void> | undefined;
   #lost: LeaseLostError | undefined;
   /** Set when an entry that had to be written was not. */
@@ -62,32 +71,47 @@ export class Journal {
 
   constructor(options: JournalOptions) {
     this.#options = options;
-    const { position, bytes, context } = options;
+    const { position, bytes, context, claim, tenant } = options;
     this.#budget = createJournalBudget({ position, bytes, maxBytes: context.store.maxJournalBytes });
+    this.#words = new LiveWords(claim, position);
+    const next = (): Hint | undefined => {
+      const frame = this.#lost === undefined ? this.#words.next(context.world.clock.now()) : undefined;
+      return frame && { type: 'frame', id: claim.id, tenant, frame };
+    };
+    this.#source = { readers: () => this.#readers, next };
+    this.#setReaders(options.readers);
   }
 
   /** Adds an event; it is written a little later. */
   add(event: object, isProgress: boolean = PROGRESS.has((event as { type?: string }).type ?? '')): void {
     if (this.#lost !== undefined) return;
     if (isProgress) this.#progress = true;
-    this.#waiting.events = withEntry(this.#waiting.events, entryFor(event));
+    const { said, isTooLarge } = this.#words.add(entryFor(event), this.#options.context.world.clock.now());
+    this.#waiting.events = withEntry(this.#waiting.events, said);
+    if (isTooLarge) this.scheduleFlush();
     this.#schedule();
+    this.#show();
   }
 
-  /** Sets whether a client is reading. */
-  watch(watched: boolean): void {
-    if (watched === this.#watched) return;
-    this.#watched = watched;
-    this.#timer?.[Symbol.dispose]();
-    this.#timer = undefined;
-    if (this.#waiting.events.length > 0) this.#schedule();
+  /** A client has begun to read: it finds in the journal what was said before, and sees what is said from now on. */
+  watch(reader: string): void {
+    this.#newReaders.add(reader);
+    this.#setReaders([...this.#readers, reader]);
+    this.#flushLater();
+  }
+
+  #setReaders(readers: readonly string[]): void {
+    this.#readers = [...new Set([...readers, ...this.#newReaders])];
+    this.#words.watch(this.#readers.length > 0);
+  }
+
+  #show(): void {
+    if (this.#readers.length > 0) this.#options.context.store.show(this.#source);
   }
 
   #schedule(): void {
-    const { world, flushIntervalMs } = this.#options.context;
-    this.#timer ??= world.clock.setTimer(this.#watched ? flushIntervalMs : UNWATCHED_FLUSH_MS, () =>
-      this.scheduleFlush(),
-    );
+    const delayMs = this.#readers.length > 0 ? WATCHED_FLUSH_MS : UNWATCHED_FLUSH_MS;
+    this.#timer ??= this.#options.context.world.clock.setTimer(delayMs, () => this.#flushLater());
   }
 
   /** Marks a command as done, if there was one, and writes now. */
@@ -99,7 +123,7 @@ export class Journal {
   /** Writes now; callers do not wait for it. */
   scheduleFlush(): void {
     // Callers that need the result await `flush`, and `onDisconnect` has been called.
-    this.flush().catch(() => {});
+    this.flush().catch(ignore);
   }
 
   /** Closes questions with the events added so far. */
@@ -109,6 +133,16 @@ export class Journal {
 
   /** Resolves when everything added so far is in the store. Rejects with `LeaseLostError`. */
   async flush(): Promise<void> {
+    this.#words.hold();
+    await this.#flushNow();
+  }
+
+  #flushLater(): void {
+    this.#flushNow().catch(ignore);
+  }
+
+  /** Writes what waits, which readers may have seen. */
+  async #flushNow(): Promise<void> {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
     await this.exclusively(async () => {
@@ -124,7 +158,9 @@ export class Journal {
    */
   async writeWith(events: readonly object[], questions: Pick<Batch, 'asks' | 'closes'>): Promise<void> {
     await this.exclusively(async () => {
-      const refused = await this.#write(this.#takeWaiting(), { events: events.map(entryFor), ...questions });
+      const together = events.map((event) => this.#words.number(entryFor(event)));
+      this.#words.hold();
+      const refused = await this.#write(this.#takeWaiting(), { events: together, ...questions });
       if (refused !== undefined) throw refused;
     });
     if (this.#dropped !== undefined) throw this.#dropped;
@@ -149,6 +185,8 @@ export class Journal {
   #takeWaiting(): Waiting {
     const taken = this.#waiting;
     this.#waiting = new Waiting();
+    this.#words.startWrite();
+    this.#newReaders.clear();
     return taken;
   }
 
@@ -175,6 +213,7 @@ export class Journal {
   async #write(waiting: Waiting, together: Together = { events: [] }): Promise<Error | undefined> {
     const { context, claim, onOrders, onWrite, onRefused } = this.#options;
     const activity = this.#options.activity();
+    const settled = this.#words.said;
     const known = { done: waiting.done, resetsAttempts: this.#progress, ...(activity !== undefined && { activity }) };
     this.#progress = false;
     let fitted = fitEntries([...waiting.events, ...together.events], this.#budget);
@@ -188,7 +227,7 @@ export class Journal {
       fitted = fitEntries(waiting.events, this.#budget);
     };
     // No one must answer what they have not seen in full.
-    if (asks.length > 0 && !together.events.every((event) => fitted.events.includes(event)))
+    if (asks.length > 0 && !together.events.every(({ event }) => fitted.events.some((one) => one.event === event)))
       refuse(new RangeError(TOO_LARGE));
     while (this.#lost === undefined) {
       const { events, replaces } = fitted;
@@ -198,9 +237,13 @@ export class Journal {
         const asking = onWrite();
         if (asking !== undefined) await asking;
         if (this.#lost !== undefined) return undefined;
-        const batch = { after: this.#budget.position, events, replaces, ...known, ...changes };
+        const texts = { events: events.map(({ event }) => event), said: events.map(({ said }) => said) };
+        const batch = { after: this.#budget.position, ...texts, replaces, ...known, ...changes };
         const orders = await context.store.append(claim, batch);
         this.#budget = fitted.budget;
+        this.#words.endWrite({ settled, kept: events.at(-1)?.said, position: fitted.budget.position });
+        this.#setReaders(orders.readers);
+        this.#show();
         this.#recordFull(fitted);
         onOrders(orders);
         return refused;

@@ -2,7 +2,11 @@ import { DEFAULTS } from '../../rules/rules.ts';
 import type { ClientStore } from '../../store.ts';
 import type { JournalEntry, TaskSummary } from '../../task.ts';
 
-/** Reads the whole journal of a task in pages, up to the position in its record. */
+/**
+ * Reads the whole journal of a task in pages, up to the position in its record.
+ *
+ * @returns The entries.
+ */
 export async function readJournal(store: ClientStore, task: TaskSummary): Promise<readonly JournalEntry[]> {
   const journal: JournalEntry[] = [];
   for (let after = 0; after < task.position; after = journal.at(-1)!.position) {

@@ -37,7 +37,7 @@ export interface AskingTask {
 
 export interface TaskApprovalsOptions extends QuestionTimes {
   /** Decides before a user is asked. By default, read-only calls are allowed and all others need approval. */
-  readonly decide?: DecideApproval;
+  readonly decide?: DecideApproval | undefined;
 }
 
 /** How long an `always` answer is valid. */

@@ -69,7 +69,7 @@ test('a task that only waits for an answer leaves its worker, and the answer bri
   await runner.serve({ concurrency: 1 });
   await flushMicrotasks();
   expect(runner.live).toBe(0);
-  expect(events).toContainEqual(expect.objectContaining({ type: 'task-end', status: 'parked' }));
+  expect(events).toContainEqual(expect.objectContaining({ type: 'task-left', status: 'parked' }));
   expect(await stored(store, ref)).toMatchObject({ status: 'running', waiting: 1, attempts: 0 });
   await runner[Symbol.asyncDispose]();
   const [asked] = (await stored(store, ref)).questions!;

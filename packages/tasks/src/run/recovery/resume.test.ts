@@ -1,4 +1,12 @@
-import { createAgent, defineTool, type Json, type Message, type Tool } from '@whoa/core';
+import {
+  createAgent,
+  defineTool,
+  formatStopReport,
+  type Json,
+  type Message,
+  type StopReport,
+  type Tool,
+} from '@whoa/core';
 import { callTools, type Planner, reply, type Step } from '@whoa/core/model';
 import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
@@ -39,6 +47,8 @@ async function crashed(
     resume?: 'any' | 'same-version';
     /** After the crash this tool is called again, and its call is followed by a cancel with undo. */
     cancelsIn?: string;
+    /** Every undo fails with this message. */
+    undoFails?: string;
   } = {},
 ) {
   const world = createVirtualWorld();
@@ -63,7 +73,13 @@ async function crashed(
       return reply('done');
     },
   };
-  const tools = [tool('look', 'safe', ran), tool('pay', 'never', ran), tool('mail', 'never', ran)];
+  const { undoFails } = options;
+  const fail = (): never => {
+    throw new Error(undoFails);
+  };
+  const tools = [tool('look', 'safe', ran), tool('pay', 'never', ran), tool('mail', 'never', ran)].map((one) =>
+    undoFails !== undefined && 'undo' in one ? { ...one, undo: fail } : one,
+  );
   const { version, resume } = options;
   const agent = createAgent({ name: 'assistant', planner, tools, world, ...(version && { version }) });
   const runner = createRunner({ store, agents: { assistant: agent }, world, ...(resume && { resume }) });
@@ -250,8 +266,10 @@ test('a run that crashed twice resumes with everything both workers wrote', asyn
 
 test('an undo that was begun and not ended is unknown', () => {
   const entries = [start, turn('pay'), end('c0', 'pay'), { type: 'undo-start', callId: 'c0', tool: 'pay' }];
-  const { undone } = readRecoveryState(entries.map((event, i) => ({ position: i + 1, epoch: 1, at: 1, event })));
-  expect(undone.get('c0')).toBe('unknown');
+  const { undone } = readRecoveryState(
+    entries.map((event, i) => ({ position: i + 1, epoch: 1, at: 1, event, claimHash: 'c', said: i })),
+  );
+  expect(undone.get('c0')).toEqual({ state: 'unknown' });
 });
 
 test('a cancel with undo reverts the calls of a lost worker once, last call first', async () => {
@@ -259,6 +277,17 @@ test('a cancel with undo reverts the calls of a lost worker once, last call firs
   const { ran, record } = await crashed(events, { cancelled: true, undo: true });
   expect(ran).toEqual(['undo pay', 'undo look']);
   expect(record.outcome?.stopReport).toMatchObject({ calls: [{ undo: 'undone' }, { undo: 'undone' }] });
+});
+
+test('the report of a task that no worker held has whole milliseconds, and why an undo failed', async () => {
+  const finished = { ...(end('c0', 'pay') as { result: object }).result, endedAt: -20_211.5915 };
+  const events = [start, turn('pay'), intent('c0'), { type: 'call-end', result: finished } as Json];
+  const { record } = await crashed(events, { cancelled: true, undo: true, undoFails: 'changed since' });
+  const stop = record.outcome?.stopReport as unknown as StopReport;
+  expect(stop.calls).toMatchObject([{ undo: 'failed', undoError: 'changed since' }]);
+  for (const ms of [stop.settledAfterMs, ...stop.calls.map(({ afterMs }) => afterMs)])
+    expect(Number.isInteger(ms)).toBe(true);
+  expect(formatStopReport(stop)).toMatch(/before the stop {2}pay finished, undo failed, changed since\n/);
 });
 
 test('the report names what a lost worker had finished and cannot be undone', async () => {

@@ -21,6 +21,12 @@ export interface OpenCall {
   readonly shown?: string | undefined;
 }
 
+/** How an undo ended, and why it failed. */
+interface UndoEnd {
+  readonly state: NonNullable<StopReport['calls'][number]['undo']>;
+  readonly error?: string | undefined;
+}
+
 /** The state of a run when its worker was lost, according to the journal. */
 export interface RecoveryState {
   /** What the run added to the history: its input, whole turns, results. */
@@ -31,7 +37,7 @@ export interface RecoveryState {
   readonly partial: string;
   /** The run had given its final reply. */
   readonly isComplete: boolean;
-  readonly undone: ReadonlyMap<string, 'undone' | 'failed' | 'unknown'>;
+  readonly undone: ReadonlyMap<string, UndoEnd>;
   /** The input of each call. */
   readonly inputs: ReadonlyMap<string, unknown>;
   /** The messages are the whole history, not only what the run added: it had compacted the history. */
@@ -46,7 +52,7 @@ export interface RecoveryState {
 
 class Reading {
   readonly history = new HistoryBuilder();
-  readonly undone = new Map<string, 'undone' | 'failed' | 'unknown'>();
+  readonly undone = new Map<string, UndoEnd>();
   readonly inputs = new Map<string, unknown>();
   readonly cut = new Set<string>();
   readonly needs = new Map<string, readonly string[] | undefined>();
@@ -62,7 +68,7 @@ type OwnEvent =
   | { readonly type: 'history'; readonly messages: readonly Message[] }
   | { readonly type: 'call-intent'; readonly callId: string; readonly shown?: string }
   | { readonly type: 'undo-start'; readonly callId: string }
-  | { readonly type: 'undo-end'; readonly callId: string; readonly state: 'undone' | 'failed' };
+  | ({ readonly type: 'undo-end'; readonly callId: string } & UndoEnd);
 
 /** Reads a journal from the start. */
 export function readRecoveryState(journal: readonly JournalEntry[]): RecoveryState {
@@ -113,10 +119,10 @@ function read(reading: Reading, event: RunEvent | OwnEvent): void {
       history.apply(event);
       break;
     case 'undo-start':
-      undone.set(event.callId, 'unknown');
+      undone.set(event.callId, { state: 'unknown' });
       break;
     case 'undo-end':
-      undone.set(event.callId, event.state);
+      undone.set(event.callId, event);
       break;
     // The messages of a compaction are in `history`. A call counts as started only if its intent was written before.
     case 'history-compacted':
@@ -238,8 +244,9 @@ export function describeLost(
 ): StopReport['calls'] {
   return calls.map(({ callId, tool, state, endedAt }) => {
     const undo = undone.get(callId);
-    const about = { callId, tool, state, afterMs: endedAt - reason.at, wasWaitedFor: false };
-    return undo === undefined ? about : { ...about, undo };
+    const about = { callId, tool, state, afterMs: Math.round(endedAt - reason.at), wasWaitedFor: false };
+    if (undo === undefined) return about;
+    return { ...about, undo: undo.state, ...(undo.error !== undefined && { undoError: undo.error }) };
   });
 }
 
@@ -253,7 +260,7 @@ function toReport(
   const isKnown = [...results, ...closed].every(({ state }) => state !== 'unknown');
   const isClean = !wasLost && isKnown && calls.every(({ undo = 'undone' }) => undo === 'undone');
   const left = notUndone.length > 0 && { notUndone };
-  return { reason, settledAfterMs: now - reason.at, levels: [], calls, ...left, cleanupErrors, isClean };
+  return { reason, settledAfterMs: Math.round(now - reason.at), levels: [], calls, ...left, cleanupErrors, isClean };
 }
 
 /** Returns the text of the last reply in a list of messages. */

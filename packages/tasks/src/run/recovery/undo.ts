@@ -34,7 +34,7 @@ export async function undoAfterCrash(
       const about = { callId: call.callId, tool: call.tool };
       // Don't undo a call with a cut journal entry: undoing half of it could do harm.
       if (recovery.cut.has(call.callId)) {
-        undone.set(call.callId, 'unknown');
+        undone.set(call.callId, { state: 'unknown', error: 'its journal entry was too large to keep whole' });
         continue;
       }
       journal.add({ type: 'undo-start', ...about });
@@ -44,8 +44,8 @@ export async function undoAfterCrash(
       const undoing = (async () => tool!.undo!(result, within))();
       const end = await waitUntilLevel(undoing, shielded, 'kill');
       const state = end.by === 'value' ? 'undone' : end.by === 'error' ? 'failed' : 'unknown';
-      undone.set(call.callId, state);
       const failure = end.by === 'error' && { error: describeError(end.error) };
+      undone.set(call.callId, { state, ...failure });
       journal.add({ type: 'undo-end', ...about, state, ...failure });
     }
     await journal.flush();
@@ -92,5 +92,5 @@ export async function undoEarlier(
 function needsUndo(call: CallResult, tool: Tool | undefined, undone: Undone): boolean {
   if (call.state !== 'finished' || tool === undefined || !('undo' in tool)) return false;
   const before = undone.get(call.callId);
-  return before === undefined || (before === 'unknown' && tool.undoRepeatable);
+  return before === undefined || (before.state === 'unknown' && tool.undoRepeatable);
 }

@@ -1,4 +1,4 @@
-import type { Json } from '@whoa/core';
+import { type Json, SettingsError } from '@whoa/core';
 import type { Batch, ClaimRef, ClaimRequest } from '../../delivery.ts';
 import { findQuestionTask, type QuestionKind } from '../../question.ts';
 import { serializeActivity } from '../../rules/activity.ts';
@@ -29,16 +29,23 @@ export function checkTask(task: NewTask): void {
     if (value !== undefined || name === 'tenant' || name === 'agent') checkName(name, value!);
   }
   if (agent.startsWith(SETTLE)) {
-    throw new TypeError(`agent: names that start with '${SETTLE}' are reserved for the store; choose another name`);
+    throw new SettingsError(
+      'agent',
+      `names that start with '${SETTLE}' are reserved for the store; choose another name`,
+    );
   }
   if (debounceMs !== 0) {
     checkDuration('debounceMs', debounceMs);
-    if (conversation === undefined) throw new TypeError('debounceMs: only valid for a task of a conversation');
-    if (notBefore !== undefined) throw new TypeError('notBefore: cannot be combined with debounceMs; leave one out');
+    if (conversation === undefined) throw new SettingsError('debounceMs', 'only valid for a task of a conversation');
+    if (notBefore !== undefined)
+      throw new SettingsError('notBefore', 'cannot be combined with debounceMs; leave one out');
   }
   checkPriority(priority);
   if (traceparent !== undefined && !TRACEPARENT.test(traceparent)) {
-    throw new TypeError(`traceparent: expected 00-TRACE-SPAN-FLAGS in lower-case hexadecimal, got '${traceparent}'`);
+    throw new SettingsError(
+      'traceparent',
+      `expected 00-TRACE-SPAN-FLAGS in lower-case hexadecimal, got '${traceparent}'`,
+    );
   }
   for (const [name, moment] of Object.entries({ notBefore, deadline })) {
     if (moment === undefined || Number.isFinite(moment)) continue;
@@ -81,16 +88,17 @@ export function checkQuestions(
 ): Pick<DriverBatch, 'asks' | 'closes'> {
   const ids = [...asks, ...closes].map(({ id }) => id);
   if (ids.length === 0) return { asks: [], closes: [] };
-  if (events.length === 0) throw new TypeError('asks, closes: expected an event that journals them');
-  if (new Set(ids).size < ids.length) throw new TypeError('asks, closes: expected each question once');
+  if (events.length === 0) throw new SettingsError('asks, closes', 'expected an event that journals them');
+  if (new Set(ids).size < ids.length) throw new SettingsError('asks, closes', 'expected each question once');
   for (const id of ids) {
-    if (findQuestionTask(id) !== task) throw new TypeError(`asks, closes: '${id}' is not a question of task ${task}`);
+    if (findQuestionTask(id) !== task)
+      throw new SettingsError('asks, closes', `'${id}' is not a question of task ${task}`);
   }
-  for (const { why } of closes) if (!WHY.includes(why)) throw new TypeError(`closes: expected ${WHY.join(', ')}`);
+  for (const { why } of closes) if (!WHY.includes(why)) throw new SettingsError('closes', `expected ${WHY.join(', ')}`);
   const asked = asks.map(({ id, callId, kind, shown, expiresMs }) => {
     checkName('callId', callId);
     checkName('shown', shown);
-    if (!KINDS.includes(kind)) throw new TypeError(`kind: expected ${KINDS.join(', ')}`);
+    if (!KINDS.includes(kind)) throw new SettingsError('kind', `expected ${KINDS.join(', ')}`);
     if (expiresMs !== undefined) checkDuration('expiresMs', expiresMs);
     return { id, asked: serializeJson({ callId, kind, shown }), expiresMs: expiresMs && Math.ceil(expiresMs) };
   });
@@ -129,7 +137,7 @@ export function parseCursor(cursor: string): NonNullable<ListRequest['after']> {
   const slash = cursor.indexOf('/');
   const createdAt = Number(cursor.slice(0, slash));
   if (slash < 1 || !Number.isFinite(createdAt))
-    throw new TypeError(`cursor: '${cursor}' is not a cursor of this list; pass the next of a page`);
+    throw new SettingsError('cursor', `'${cursor}' is not a cursor of this list; pass the next of a page`);
   return { createdAt, id: cursor.slice(slash + 1) };
 }
 

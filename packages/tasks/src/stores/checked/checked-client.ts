@@ -7,11 +7,11 @@ import { findQuestionTask } from '../../question.ts';
 import { toTitle } from '../../rules/new-task.ts';
 import { DEFAULTS, SIZES } from '../../rules/rules.ts';
 import type { ClientStore, CreateReceipt } from '../../store.ts';
-import { type NewTask, sendable } from '../../task.ts';
+import { type NewTask, sendable, type TaskRef } from '../../task.ts';
 import { withNonce } from '../../unknown-outcome.ts';
 import type { CreateRequest, StopRequest, StoreDriver } from '../driver.ts';
 import { checkTask, parseCursor, parsed, serializeJson } from './checked-arguments.ts';
-import { checkDuration, checkLimit, checkName, checkRef, checkSize } from './checks.ts';
+import { checkLimit, checkName, checkRef, checkSize } from './checks.ts';
 
 /** Returns the client's part of a store: it checks arguments and fills in defaults. */
 export function createCheckedClient(open: () => StoreDriver, world: World): ClientStore {
@@ -44,31 +44,26 @@ export function createCheckedClient(open: () => StoreDriver, world: World): Clie
       return open().get(task);
     },
     async find(ref) {
-      const { generations, domains } = open();
-      for (const shards of generations ?? [domains]) {
-        const found = refOfKey(ref, shards);
-        checkRef(found);
-        const task = await open().get(found);
-        if (task !== undefined) return task;
-      }
-      return undefined;
+      const found = refOfKey(ref);
+      checkRef(found);
+      return open().get(found);
     },
     async list({ cursor, ...filter }) {
       checkName('tenant', filter.tenant);
       const limit = checkLimit('limit', filter.limit ?? DEFAULTS.listLimit);
       return open().list({ ...filter, limit, ...(cursor !== undefined && { after: parseCursor(cursor) }) });
     },
-    async read(task, { after = 0, limit = DEFAULTS.readLimit, watchTtlMs } = {}) {
+    async read(task, { after = 0, limit = DEFAULTS.readLimit } = {}) {
       checkRef(task);
       checkLimit('limit', limit);
-      if (watchTtlMs !== undefined) checkDuration('watchTtlMs', watchTtlMs);
-      return open().read(task, { after: Math.max(0, after), limit, ...(watchTtlMs !== undefined && { watchTtlMs }) });
+      return open().read(task, { after: Math.max(0, after), limit });
     },
     async conversation(ref) {
       checkRef(ref);
       return open().conversation(ref);
     },
     async watch(filter, listener) {
+      if (filter.words === true) checkRef(filter as TaskRef);
       return open().watch(filter, listener);
     },
   };
@@ -83,13 +78,11 @@ async function createTask(
   checkName('nonce', nonce);
   const { debounceMs = 0, priority = 0 } = task;
   const input = checkSize('input', serializeJson(task.input), SIZES.inputBytes);
-  const hasGrown = (driver.generations?.length ?? 1) > 1;
-  const shards = hasGrown ? await driver.shardsFor!(task, nonce) : driver.domains;
-  const id = createTaskId(task, { nonce: nonce, shards });
+  const id = createTaskId(task, nonce);
   const title = toTitle(task.input);
   const { context: given } = task;
   const context = toContextKey(given === undefined ? given : (contextRule(given, 'context') as AppContext));
-  const times = { debounceMs: Math.ceil(debounceMs), priority, policy, nonce: nonce };
+  const times = { debounceMs: Math.ceil(debounceMs), priority, policy, nonce };
   const receipt = await withNonce(nonce, driver.create({ ...task, id, input, context, title, ...times }));
   if (receipt.result !== 'duplicate') return receipt;
   // What was gathered with it comes before its own. One whose messages were taken over has none.

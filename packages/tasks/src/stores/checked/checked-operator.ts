@@ -1,3 +1,4 @@
+import { SettingsError } from '@whoa/core';
 import { type OperatorStore, type Queue, toWorkerPage } from '../../overview.ts';
 import { DEFAULTS } from '../../rules/rules.ts';
 import type { StoreDriver } from '../driver.ts';
@@ -59,7 +60,7 @@ export function createCheckedOperator(open: () => StoreDriver): OperatorStore {
     async pause(target, isPaused) {
       const checked = 'agent' in target ? { agent: target.agent } : { tenant: target.tenant };
       for (const [name, value] of Object.entries(checked)) checkName(name, value);
-      if (typeof isPaused !== 'boolean') throw new TypeError('isPaused: expected true or false');
+      if (typeof isPaused !== 'boolean') throw new SettingsError('isPaused', 'expected true or false');
       await open().pause(checked, isPaused);
     },
     async remove(target) {
@@ -85,5 +86,5 @@ function parseQueueCursor(cursor: string): Pick<Queue, 'agent' | 'tenant'> {
   } catch {
     // Not ours.
   }
-  throw new TypeError(`cursor: '${cursor}' is not a cursor of this list; pass the next of a page`);
+  throw new SettingsError('cursor', `'${cursor}' is not a cursor of this list; pass the next of a page`);
 }

@@ -23,7 +23,7 @@ export function createCheckedStore(
   return {
     name: driver.name,
     ...createCheckedClient(open, world),
-    ...createCheckedWorker(open, { domains: driver.domains, maxJournalBytes: rules.maxJournalBytes }),
+    ...createCheckedWorker(open, rules),
     ...createCheckedOperator(open),
     async [Symbol.asyncDispose]() {
       if (isClosed) return;

@@ -9,18 +9,12 @@ type CheckedWorker = Omit<WorkerStore, 'watch'>;
 /** Returns the worker's part of a store: it checks arguments, fills in defaults, and bounds what is written. */
 export function createCheckedWorker(
   open: () => StoreDriver,
-  { domains, maxJournalBytes }: Pick<WorkerStore, 'domains' | 'maxJournalBytes'>,
+  { maxJournalBytes }: Pick<WorkerStore, 'maxJournalBytes'>,
 ): CheckedWorker {
-  const checkDomain = (domain: number): void => {
-    if (Number.isInteger(domain) && domain >= 0 && domain < domains) return;
-    throw new RangeError(`domain: expected a whole number from 0 to ${domains - 1}, got ${domain}`);
-  };
-  const checkSession = ({ domain, session }: SessionRef): void => {
-    checkDomain(domain);
+  const checkSession = ({ session }: SessionRef): void => {
     checkName('session', session);
   };
   return {
-    domains,
     maxJournalBytes,
     async take(request) {
       const driver = open();
@@ -48,18 +42,21 @@ export function createCheckedWorker(
       checkSession(session);
       return open().held(session);
     },
-    async sweep({ domain = 0, limit = LIMITS.maxPromoted } = {}) {
-      checkDomain(domain);
-      return open().sweep({ domain, limit: Math.min(checkLimit('limit', limit), LIMITS.maxPromoted) });
+    async sweep({ limit = LIMITS.maxPromoted } = {}) {
+      return open().sweep({ limit: Math.min(checkLimit('limit', limit), LIMITS.maxPromoted) });
     },
     async append(claim, { after, events, done = [], resetsAttempts = false, ...batch }) {
-      // Deduplicate: Redis would subtract the size of an entry twice.
+      // Deduplicate: the size of an entry would be subtracted twice.
       const replaces = [...new Set(batch.replaces)];
       const activity = batch.activity && checkActivity(batch.activity, claim);
       const texts = events.map(serializeJson);
+      const said = events.map((_, index) => batch.said?.[index] ?? after + index + 1);
       const questions = checkQuestions(claim, { ...batch, events });
       const rest = { replaces, done, resetsAttempts, activity, ...questions };
-      return open().append(checkClaim(claim), { after, events: texts, ...rest });
+      return open().append(checkClaim(claim), { after, events: texts, said, ...rest });
+    },
+    show(words) {
+      open().show(words);
     },
     async release(claim, { delayMs } = {}) {
       const roundedMs = delayMs === undefined ? 0 : Math.ceil(checkDuration('delayMs', delayMs));

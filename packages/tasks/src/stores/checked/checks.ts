@@ -1,3 +1,4 @@
+import { SettingsError } from '@whoa/core';
 import type { ClaimRef } from '../../delivery.ts';
 import type { ConversationRef, TaskRef } from '../../task.ts';
 
@@ -10,7 +11,7 @@ const MAX_BYTES = 2 ** 40;
 /** Throws on an invalid name, and names the argument. */
 export function checkName(argument: string, value: string): void {
   if (typeof value !== 'string' || value === '' || value.length > MAX_NAME) {
-    throw new TypeError(`${argument}: expected a text of 1 to ${MAX_NAME} characters`);
+    throw new SettingsError(argument, `expected a text of 1 to ${MAX_NAME} characters`);
   }
 }
 

@@ -83,7 +83,7 @@ export class TaskIndexes {
     readyQueueNames: (tenant) => [...(this.#readyAgents.get(tenant)?.keys() ?? [])].filter((agent) => agent !== SETTLE),
     countHeld: (of) => this.#held.count('tenant' in of ? `tenant ${of.tenant}` : `agent ${of.agent}`),
     due: (now, limit) => this.#due(now, limit),
-    nextLater: () => this.#later.first()?.at,
+    nextDelayedAt: () => this.#later.first()?.at,
     firstOverdue: (now) => {
       const first = this.#deadlines.first();
       return first === undefined || first.at > now ? undefined : this.#task(first.item);

@@ -5,8 +5,8 @@ interface Waiting<Request, Answer> {
 }
 
 export interface BatcherOptions<Request, Answer> {
-  /** Sends all requests at the same time; responses are in the same order. `isAlone`: no other batch is in progress. */
-  readonly ask: (requests: readonly Request[], isAlone: boolean) => Promise<readonly Answer[]>;
+  /** Sends all requests at the same time; responses are in the same order. */
+  readonly ask: (requests: readonly Request[]) => Promise<readonly Answer[]>;
   readonly maxSize?: number;
   readonly maxInFlight?: number;
   /** At least so much time passes after several requests were sent together: who asks alone never waits. */
@@ -55,14 +55,10 @@ export class Batcher<Request, Answer> {
   #send(): void {
     const batch = this.#waiting.splice(0, this.#options.maxSize ?? MAX_SIZE);
     if (batch.length === 0) return;
-    const isAlone = batch.length === 1 && this.#inFlight === 0;
     this.#inFlight++;
     if (batch.length > 1) this.#sentAt = performance.now();
     this.#options
-      .ask(
-        batch.map(({ request }) => request),
-        isAlone,
-      )
+      .ask(batch.map(({ request }) => request))
       .then(
         (answers) => {
           for (const [index, { resolve }] of batch.entries()) resolve(answers[index]!);

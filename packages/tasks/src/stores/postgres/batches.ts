@@ -8,7 +8,6 @@ import type { TaskRecord, TaskRef } from '../../task.ts';
 import type { CreateRequest, DriverBatch, FinishRequest, StopRequest, StoreRules } from '../driver.ts';
 import { Batcher, type BatcherOptions } from './batcher.ts';
 import { type DatabaseFunctions, MAX_INT } from './functions.ts';
-import { MAX_PAYLOAD_BYTES } from './notify/hints.ts';
 import type { ShownOrders } from './rows.ts';
 
 interface Finish {
@@ -40,12 +39,12 @@ const APPEND_GAP_MS = 10;
 /** Larger appends are sent separately: their neighbours would wait for them. */
 const MAX_SHARED_BYTES = 65_536;
 
-export function createBatches(functions: DatabaseFunctions, rules: StoreRules, ownChannel: string): Batches {
+export function createBatches(functions: DatabaseFunctions, rules: StoreRules): Batches {
   return {
     creates: new Batcher({ ask: unspoiled(createMany(functions, rules)) }),
     finishes: new Batcher({ ask: unspoiled(finishMany(functions)) }),
     appends: new Batcher({ ask: unspoiled(appendMany(functions, rules)), maxInFlight: 1, gapMs: APPEND_GAP_MS }),
-    cancels: new Batcher({ ask: unspoiled(cancelMany(functions, rules, ownChannel)) }),
+    cancels: new Batcher({ ask: unspoiled(cancelMany(functions, rules)) }),
   };
 }
 
@@ -53,8 +52,8 @@ type Ask<Request, Answer> = BatcherOptions<Request, Answer | undefined>['ask'];
 
 /** If the server refuses a batch because of one of its requests, all are sent separately. */
 function unspoiled<Request, Answer>(ask: Ask<Request, Answer>): Ask<Request, Answer> {
-  return (requests, isAlone) =>
-    ask(requests, isAlone).catch((error: { severity?: string }) => {
+  return (requests) =>
+    ask(requests).catch((error: { severity?: string }) => {
       if (error.severity === undefined) throw error;
       return requests.map(() => undefined);
     });
@@ -158,6 +157,7 @@ function appendMany(functions: DatabaseFunctions, rules: StoreRules): Ask<Append
         ordinals: index + 1,
         positions: batch.after + offset + 1,
         events: event,
+        said: batch.said[offset],
       })),
     );
     const written = await functions.call<readonly (readonly [number: number, orders: ShownOrders])[]>(
@@ -170,13 +170,8 @@ function appendMany(functions: DatabaseFunctions, rules: StoreRules): Ask<Append
   };
 }
 
-/** A single request is notified with its commit. */
-function cancelMany(
-  functions: DatabaseFunctions,
-  rules: StoreRules,
-  ownChannel: string,
-): Ask<Cancel, StoreCancelReceipt> {
-  return async (requests, isAlone) => {
+function cancelMany(functions: DatabaseFunctions, rules: StoreRules): Ask<Cancel, StoreCancelReceipt> {
+  return async (requests) => {
     const rows = requests.map(({ target, stop: { reason, level, abortMs, killMs, undo } }) => {
       const { at = null, ...given } = reason;
       const asked = { givens: JSON.stringify(given), ats: at, levels: level, abort_mss: abortMs, kill_mss: killMs };
@@ -185,8 +180,6 @@ function cancelMany(
     const receipts = await functions.call<readonly (StoreCancelReceipt | null)[]>('cancel', 'cancel_many', {
       ...toColumns(rows),
       retention_ms: () => rules.retentionMs,
-      own_channel: isAlone ? ownChannel : null,
-      max_bytes: isAlone ? MAX_PAYLOAD_BYTES : null,
     });
     return receipts.map((receipt) => receipt ?? undefined);
   };

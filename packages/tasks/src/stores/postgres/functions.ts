@@ -1,7 +1,8 @@
 import type { ClaimRef } from '../../delivery.ts';
 import { LeaseLostError } from '../../errors.ts';
+import type { ChangeNotifier } from '../notify/notifier.ts';
 import type { Database, NamedValues } from './connection/database.ts';
-import type { ChangeNotifier } from './notify/notifier.ts';
+import { toHint } from './hints.ts';
 import { checkText } from './text.ts';
 
 /** The largest number that the columns hold. */
@@ -20,7 +21,7 @@ export class DatabaseFunctions {
   /** Runs a function of the database for an operation of the store. */
   async call<T>(operation: string, name: string, values: NamedValues): Promise<T> {
     const { answer, notifications } = await this.#database.ask<T>({ operation, changes: true, name, values });
-    this.#notifier.notify(notifications);
+    for (const [inbox, hint] of notifications ?? []) this.#notifier.notify(inbox, toHint(hint));
     return answer;
   }
 

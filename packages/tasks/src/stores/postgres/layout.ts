@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { SettingsError } from '@whoa/core';
 import { StoreSetupError } from '../../errors.ts';
 import type { Addition } from '../../migration/addition.ts';
 import { FORMAT, wrongFormat } from '../../rules/format.ts';
@@ -27,8 +28,9 @@ export function qualify(sql: string, schema: string): string {
 /** Rejects a schema name that Postgres would truncate or change. */
 export function checkSchema(schema: string): void {
   if (SCHEMA_NAME.test(schema)) return;
-  throw new TypeError(
-    `schema: '${schema}' is not a valid name; use up to 57 lowercase letters, digits and underscores`,
+  throw new SettingsError(
+    'schema',
+    `'${schema}' is not a valid name; use up to 57 lowercase letters, digits and underscores`,
   );
 }
 

@@ -1,3 +1,4 @@
+import { hashClaim } from '../../claim-hash.ts';
 import type { ListPage } from '../../store.ts';
 import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskRef } from '../../task.ts';
 import type { ListRequest, ReadRequest, StoreRules } from '../driver.ts';
@@ -36,12 +37,13 @@ export abstract class Reads {
     return found.length > limit && last ? { tasks, next: `${last.createdAt}/${last.id}` } : { tasks };
   }
 
-  async read({ tenant, id }: TaskRef, { after, limit, watchTtlMs }: ReadRequest): Promise<readonly JournalEntry[]> {
+  async read({ tenant, id }: TaskRef, { after, limit }: ReadRequest): Promise<readonly JournalEntry[]> {
     checkNames({ tenant, id });
     const task = { p_tenant: tenant, task_id: id };
-    if (watchTtlMs !== undefined) await this.functions.call('read', 'mark_watched', { ...task, watch_ms: watchTtlMs });
     const page = { after: Math.min(after, MAX_INT), page: limit, retention_ms: () => this.rules.retentionMs };
-    return this.functions.read('read', 'read_journal', { ...task, ...page });
+    type Row = Omit<JournalEntry, 'claimHash'> & { readonly claim: string };
+    const rows = await this.functions.read<readonly Row[]>('read', 'read_journal', { ...task, ...page });
+    return rows.map(({ claim, ...entry }) => ({ ...entry, claimHash: hashClaim(claim) }));
   }
 
   async conversation({ tenant, conversation }: ConversationRef): Promise<ConversationRecord | undefined> {

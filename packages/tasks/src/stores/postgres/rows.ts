@@ -1,4 +1,5 @@
 import type { CancelReason, Json } from '@whoa/core';
+import { hashClaim } from '../../claim-hash.ts';
 import type { Orders, TakenTask, TaskLoad } from '../../delivery.ts';
 import type { AnswerReceipt, NewAnswer, Question, QuestionEnd } from '../../question.ts';
 import { parseActivity } from '../../rules/activity.ts';
@@ -9,17 +10,20 @@ import type { NumberedCommand, StopOrder, TaskCommand, TaskOutcome, TaskRecord, 
 type ShownCommands = readonly (readonly [number: number, command: TaskCommand])[];
 
 /** The fields of a head that have a column each. */
-type Field = Exclude<keyof TaskSummary, 'commands' | 'stop' | 'activity' | 'waiting' | 'hasAsked' | 'outcome'>;
+type Field = Exclude<
+  keyof TaskSummary,
+  'commands' | 'stop' | 'activity' | 'waiting' | 'hasAsked' | 'outcome' | 'claimHash'
+>;
 const FIELDS = `id tenant agent conversation title key nonce superseded steered priority notBefore deadline status stage
   stageAt policy epoch attempts crashes worker createdAt startedAt endedAt commandsSent orderNumber position journalBytes
-  watchedUntil traceparent startedBy`.split(/\s+/) as readonly Field[];
+  traceparent startedBy`.split(/\s+/) as readonly Field[];
 const COLUMNS = new Map(FIELDS.map((field) => [field, field.replaceAll(/[A-Z]/g, (x) => `_${x.toLowerCase()}`)]));
 
 /** A row of `tasks` as `row_to_json` shows it. */
 type TaskRow = Readonly<Record<string, unknown>> &
   Pick<TaskSummary, 'id' | 'epoch'> & {
     readonly session: string;
-    readonly claim: string;
+    readonly claim: string | null;
     readonly activity: string | null;
     readonly questions_open: number | null;
     readonly outcome: Omit<TaskOutcome, 'status'> | null;
@@ -54,7 +58,9 @@ export interface ShownLoad extends Omit<TaskLoad, 'context'> {
 }
 
 export interface ShownTaken extends SummaryRow {
+  readonly row: TaskRow & { readonly claim: string };
   readonly load: ShownLoad | null;
+  readonly readers: readonly string[];
   readonly questions: readonly ShownQuestion[] | null;
 }
 
@@ -63,7 +69,7 @@ export interface ShownOrders {
   readonly orderNumber: number;
   readonly stop: StopOrder | null;
   readonly commands: ShownCommands | null;
-  readonly isWatched: boolean;
+  readonly readers: readonly string[];
   readonly questions: readonly ShownQuestion[] | null;
 }
 
@@ -73,6 +79,7 @@ export function toSummary({ row, commands, stop }: SummaryRow): TaskSummary {
   const head = present(fields) as unknown as Pick<TaskSummary, Field>;
   return {
     ...head,
+    ...(row.claim !== null && { claimHash: hashClaim(row.claim) }),
     commands: toCommands(commands),
     ...present({ stop }),
     ...(activity !== null && { activity: parseActivity(activity, head) }),
@@ -104,18 +111,18 @@ export function toTaken(taken: ShownTaken, now: number): TakenTask {
 }
 
 function ordersOfTaken(shown: ShownTaken, now: number): Orders {
-  const { orderNumber, watchedUntil = 0 } = toSummary(shown);
-  return toOrders({ ...shown, now, orderNumber, isWatched: now < watchedUntil });
+  const { orderNumber } = toSummary(shown);
+  return toOrders({ ...shown, now, orderNumber });
 }
 
-export function toOrders({ now, orderNumber, stop, commands, isWatched, questions }: ShownOrders): Orders {
+export function toOrders({ now, orderNumber, stop, commands, readers, questions }: ShownOrders): Orders {
   const asked = toQuestions(questions);
   return {
     now,
     orderNumber,
     ...(stop !== null && { stop }),
     commands: toCommands(commands),
-    isWatched: isWatched,
+    readers,
     ...asked,
   };
 }

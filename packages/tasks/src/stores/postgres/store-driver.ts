@@ -14,6 +14,7 @@ import type {
   TakeResult,
   TaskLoad,
   TaskOrders,
+  WordSource,
 } from '../../delivery.ts';
 import { JournalFullError, JournalGapError, QuestionRefusedError } from '../../errors.ts';
 import type { AnswerReceipt } from '../../question.ts';
@@ -38,12 +39,10 @@ import type {
   StoreDriver,
   StoreRules,
 } from '../driver.ts';
-import type { Watchers } from '../watchers.ts';
+import type { ChangeNotifier } from '../notify/notifier.ts';
 import { type Batches, createBatches, isShareable } from './batches.ts';
 import type { Database } from './connection/database.ts';
 import { checkClaim, DatabaseFunctions, MAX_INT } from './functions.ts';
-import type { ChangeNotifier } from './notify/notifier.ts';
-import { watchHints } from './notify/watch.ts';
 import { Overview } from './overview.ts';
 import { Purger } from './purger.ts';
 import type { RecordRow, ShownLoad, ShownOrders, ShownTaken } from './rows.ts';
@@ -53,14 +52,12 @@ import { checkNames, checkText } from './text.ts';
 export interface PostgresDriverOptions {
   readonly database: Database;
   readonly notifier: ChangeNotifier;
-  readonly watchers: Watchers;
   readonly rules: StoreRules;
 }
 
 /** Every method is one function in the database: one round trip, one transaction. */
 export class PostgresDriver extends Overview implements StoreDriver {
   readonly name = 'postgres';
-  readonly domains = 1;
   readonly #options: PostgresDriverOptions;
   readonly #purger: Purger;
   readonly #batches: Batches;
@@ -73,7 +70,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     super(new DatabaseFunctions(database, notifier), rules);
     this.#options = options;
     this.#purger = new Purger(this.functions, rules);
-    this.#batches = createBatches(this.functions, rules, notifier.channel);
+    this.#batches = createBatches(this.functions, rules);
   }
 
   async create(request: CreateRequest): Promise<DriverReceipt> {
@@ -190,7 +187,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     checkClaim(claim);
     const { maxJournalBytes } = this.#options.rules;
     const batch = { ...given, after: Math.max(-1, Math.min(given.after, MAX_INT - given.events.length)) };
-    const { after, events, replaces, done, resetsAttempts, activity = null, asks, closes } = batch;
+    const { after, events, said, replaces, done, resetsAttempts, activity = null, asks, closes } = batch;
     const shared = isShareable(batch) ? await this.#batches.appends.ask({ claim, batch }) : undefined;
     if (shared !== undefined) return toOrders(shared);
     const questions = {
@@ -201,7 +198,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
       whys: closes.map(({ why }) => why),
     };
     const rest = { done, progress: resetsAttempts, max_bytes: maxJournalBytes, shown: activity };
-    const values = { after, events, replaces, ...rest, ...questions };
+    const values = { after, events, said, replaces, ...rest, ...questions };
     type Refused =
       | { result: 'gap'; position: number }
       | { result: 'full'; bytes: number }
@@ -277,12 +274,15 @@ export class PostgresDriver extends Overview implements StoreDriver {
 
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
     for (const [name, value] of Object.entries(filter)) if (typeof value === 'string') checkText(name, value);
-    return watchHints(this.#options, filter, listener);
+    return this.#options.notifier.watch(filter, listener);
+  }
+
+  show(words: WordSource): void {
+    this.#options.notifier.show(words);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const { watchers, notifier, database } = this.#options;
-    watchers.clear();
+    const { notifier, database } = this.#options;
     await this.#purger[Symbol.asyncDispose]();
     await notifier[Symbol.asyncDispose]();
     await database[Symbol.asyncDispose]();

@@ -34,17 +34,17 @@ export function prepareFile(path: string): void {
 }
 
 /**
- * Opens the change notifier's file next to a database. Orders in it are obeyed, so only users that can write the
+ * Opens a file of the bus next to a database. Orders in it are obeyed, so only users that can write the
  * database may be able to write it. Check the owner: another user may have created the file first.
  */
-export function openNotifierFile(path: string, database: string): number {
+export function openBusFile(path: string, database: string): number {
   // Windows does not have this flag.
   const noFollow = (constants as Partial<typeof constants>).O_NOFOLLOW ?? 0;
-  const notifier = openSync(path, constants.O_RDWR | constants.O_CREAT | noFollow, 0o600);
-  if (fstatSync(notifier).uid !== statSync(database).uid) {
-    closeSync(notifier);
+  const file = openSync(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | noFollow, 0o600);
+  if (fstatSync(file).uid !== statSync(database).uid) {
+    closeSync(file);
     throw new Error(`file: ${path} belongs to another user, who could forge cancels with it; remove it`);
   }
-  fchmodSync(notifier, 0o600);
-  return notifier;
+  fchmodSync(file, 0o600);
+  return file;
 }

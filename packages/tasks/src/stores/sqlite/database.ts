@@ -85,7 +85,7 @@ export class Database {
 
   /** Returns a number that increases with each call. */
   nextTick(): number {
-    return Number(this.get('UPDATE domain SET tick = tick + 1 WHERE id = 0 RETURNING tick')?.['tick']);
+    return Number(this.get('UPDATE store_state SET tick = tick + 1 WHERE id = 0 RETURNING tick')?.['tick']);
   }
 
   /** Runs work in one transaction. */
@@ -110,7 +110,7 @@ export class Database {
 
   /** Adds only what older versions do not notice, and keeps the format of a file that has one: they may use it too. */
   #create(): void {
-    this.#sqlite.exec(`${SCHEMA}; INSERT OR IGNORE INTO domain (id, tick, state) VALUES (0, 0, '')`);
+    this.#sqlite.exec(`${SCHEMA}; INSERT OR IGNORE INTO store_state (id, tick, state) VALUES (0, 0, '')`);
     for (const one of this.missing()) {
       if ('column' in one) this.#sqlite.exec(`ALTER TABLE ${one.table} ADD COLUMN ${one.column} ${one.type}`);
       else this.#sqlite.exec(`CREATE INDEX ${one.index} ON ${one.on}`);
@@ -188,7 +188,7 @@ function unusable(error: unknown): unknown {
 }
 
 /** Returns whether another process held the lock, so that a retry makes sense. */
-export function isBusy(error: unknown): boolean {
+function isBusy(error: unknown): boolean {
   const code = (error as { errcode?: number }).errcode;
   // The low byte is the error; the rest says which kind of busy.
   return code !== undefined && (code & 0xff) === SQLITE_BUSY;

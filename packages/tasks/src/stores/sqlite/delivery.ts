@@ -1,11 +1,11 @@
 import type {
-  DomainState,
   Queries,
   ReadyQueue,
   Session,
   SessionTables,
   StageTables,
   StoredTask,
+  StoreState,
   Tables,
 } from '../../operations/tables.ts';
 import { AFTER_RESERVED, LIMITS, SETTLE } from '../../rules/rules.ts';
@@ -112,7 +112,7 @@ function readyQueueTables(database: Database): ReadyQueues & Pick<Tables, 'first
         ? count("tenant = ? AND stage = 'held'", [of.tenant], limit)
         : count("agent = ? AND stage = 'held'", [of.agent], limit),
     countHeldBy: (session) => count("session = ? AND stage = 'held'", [session]),
-    nextLater: () => {
+    nextDelayedAt: () => {
       const sql = "SELECT stageAt FROM tasks WHERE stage = 'delayed' ORDER BY stageAt LIMIT 1";
       return database.get(sql)?.['stageAt'] as number | undefined;
     },
@@ -146,11 +146,12 @@ function sessionTables(database: Database): SessionTables {
       database
         .all('SELECT record FROM worker_sessions WHERE expiresAt > ?', [at])
         .map((row) => parseRecord<Session>(row)!),
-    domain: () => {
-      const state = database.get('SELECT state FROM domain WHERE id = 0')?.['state'] as string | undefined;
-      return state === undefined || state === '' ? undefined : (JSON.parse(state) as DomainState);
+    storeState: () => {
+      const state = database.get('SELECT state FROM store_state WHERE id = 0')?.['state'] as string | undefined;
+      return state === undefined || state === '' ? undefined : (JSON.parse(state) as StoreState);
     },
-    saveDomain: (state) => void database.run('UPDATE domain SET state = ? WHERE id = 0', [JSON.stringify(state)]),
+    saveStoreState: (state) =>
+      void database.run('UPDATE store_state SET state = ? WHERE id = 0', [JSON.stringify(state)]),
   };
 }
 

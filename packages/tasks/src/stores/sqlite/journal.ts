@@ -19,15 +19,9 @@ export function journalTables(
       }
     },
     addEntries(id, entries) {
-      for (const { position, epoch, at, event } of entries) {
-        database.run('INSERT INTO journal (id, position, epoch, at, event) VALUES (?, ?, ?, ?, ?)', [
-          id,
-          position,
-          epoch,
-          at,
-          JSON.stringify(event),
-        ]);
-      }
+      const sql = 'INSERT INTO journal (id, position, epoch, at, event, claimHash, said) VALUES (?, ?, ?, ?, ?, ?, ?)';
+      for (const { position, epoch, at, event, claimHash, said } of entries)
+        database.run(sql, [id, position, epoch, at, JSON.stringify(event), claimHash, said]);
     },
     entries: (id, { after, limit }) =>
       database
@@ -37,6 +31,6 @@ export function journalTables(
 }
 
 function toEntry(row: Row): JournalEntry {
-  const { position, epoch, at, event } = row as { position: number; epoch: number; at: number; event: string };
-  return { position, epoch, at, event: JSON.parse(event) as Json };
+  const { id: _id, event, ...rest } = row as unknown as Omit<JournalEntry, 'event'> & { id: string; event: string };
+  return { ...rest, event: JSON.parse(event) as Json };
 }

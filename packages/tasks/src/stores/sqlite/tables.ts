@@ -16,10 +16,6 @@ import { journalTables } from './journal.ts';
 import { overviewTables } from './overview.ts';
 import { questionTables } from './questions.ts';
 
-/** How many changes are kept for slow processes. A process that missed older ones resyncs. */
-export const MAX_CHANGES = 10_000;
-const CHANGES_PIECE = 1_000;
-
 const INSERT_TASK = `
 INSERT OR REPLACE INTO tasks (id, tenant, conversation, status, createdAt, endedAt, stage, readyQueue, priority, stageAt, session, hasPendingOrders,
   agent, deadline, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -41,23 +37,17 @@ UPDATE inputs SET owner = ?, position = position + (SELECT coalesce(max(position
 WHERE owner = ?
 `;
 
-/** The hints of a transaction, each as JSON, and the number of the last. */
-interface WrittenHints {
-  readonly hints: string[];
-  last: number;
-}
-
 /** The tables of the operations in a database, for one transaction after another. */
 export interface SqliteTables extends Tables, Queries {
   /** Forgets the cache of the last transaction. Returns the object that collects the hints of this one. */
-  begin(): WrittenHints;
+  begin(): readonly Hint[];
 }
 
 /** Every statement finds its rows through an index. */
-export function createTables(database: Database): SqliteTables {
+export function createTables(database: Database, readers: Tables['readers']): SqliteTables {
   /** The rows that this transaction has read: no other transaction can change them before it ends. */
   const known = new Map<string, StoredTask>();
-  let written: WrittenHints = { hints: [], last: 0 };
+  let written: Hint[] = [];
   const note = (task: StoredTask): StoredTask => {
     known.set(task.id, task);
     return task;
@@ -69,7 +59,7 @@ export function createTables(database: Database): SqliteTables {
   return {
     begin() {
       known.clear();
-      written = { hints: [], last: 0 };
+      written = [];
       return written;
     },
     task: find,
@@ -114,11 +104,8 @@ export function createTables(database: Database): SqliteTables {
     ...questionTables(database, find),
     ...journalTables(database),
     ...historyTables(database),
-    notify(hint) {
-      const text = JSON.stringify(hint);
-      written.hints.push(text);
-      written.last = database.run('INSERT INTO changes (hint) VALUES (?)', [text]);
-    },
+    notify: (hint) => void written.push(hint),
+    readers,
     ...overviewTables(database),
     list: (filter) => list(database, filter),
     purge: (before, limit) => purge(database, before, limit),
@@ -246,29 +233,4 @@ function purge(database: Database, before: Parameters<Queries['purge']>[0], limi
   }
   purgeSessions(database, before);
   return ended.length === limit;
-}
-
-/** Returns the changes after a number, oldest first, and whether some in between are gone. */
-export function changesAfter(
-  database: Database,
-  number: number,
-): {
-  hints: Hint[];
-  last: number;
-  missed: boolean;
-  more: boolean;
-} {
-  const rows = database.all('SELECT number, hint FROM changes WHERE number > ? ORDER BY number LIMIT ?', [
-    number,
-    CHANGES_PIECE,
-  ]);
-  const changes = rows as { number: number; hint: string }[];
-  const more = changes.length === CHANGES_PIECE;
-  const last = changes.at(-1)?.number ?? number;
-  if (last - number > changes.length) return { hints: [], last, missed: true, more };
-  return { hints: changes.map(({ hint }) => JSON.parse(hint) as Hint), last, missed: false, more };
-}
-
-export function lastChange(database: Database): number {
-  return Number(database.get('SELECT max(number) AS last FROM changes')?.['last'] ?? 0);
 }

@@ -74,14 +74,17 @@ export class FileKeeper {
     }
   }
 
-  /** Returns the old content; `undefined` for a file that did not exist. Throws if it is not here. */
-  async recall(call: ChangingCall, { before }: SavedChange): Promise<string | undefined> {
+  /** Returns the old content; `undefined` for a file that did not exist. Throws if it is not here. `named` is the path that the call gave. */
+  async recall(call: ChangingCall, { before }: SavedChange, named: string): Promise<string | undefined> {
     if (before === MISSING) return undefined;
     const text = (await this.#read(call))?.text;
-    if (text === undefined || toDigest(text) !== before) {
-      throw new Error('undo unavailable: the old content is not kept on this machine');
-    }
-    return text;
+    if (text !== undefined && toDigest(text) === before) return text;
+    const hasMoved = named !== call.path && (await this.#read({ ...call, path: named })) !== undefined;
+    throw new Error(
+      hasMoved
+        ? 'changed since: the file was moved, and its path is now a link'
+        : 'undo unavailable: the old content is not kept on this machine',
+    );
   }
 
   async forget(call: ChangingCall): Promise<void> {

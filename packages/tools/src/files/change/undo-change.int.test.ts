@@ -4,8 +4,10 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -78,6 +80,19 @@ test('a file that no longer has the content that the call wrote is not touched, 
   ]);
   expect([readFileSync(at('a'), 'utf8'), readFileSync(at('b'), 'utf8')]).toEqual(['mine', 'mine too']);
   expect(stop.isClean).toBe(false);
+});
+
+test('a file that was moved and linked is not touched, and the report gives that as the reason', async () => {
+  const { root, at, undoFolder } = setUp();
+  writeFileSync(at('a'), 'one');
+  const stop = await stopAfter([edit('a', 'one', 'two')], { root, undoFolder }, () => {
+    renameSync(at('a'), at('moved'));
+    symlinkSync('moved', at('a'));
+  });
+  expect(stop.calls).toMatchObject([
+    { undo: 'failed', undoError: 'changed since: the file was moved, and its path is now a link' },
+  ]);
+  expect(readFileSync(at('moved'), 'utf8')).toBe('two');
 });
 
 test('without the old content, on another machine or of a large file, the undo is unavailable', async () => {

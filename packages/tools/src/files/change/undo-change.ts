@@ -1,5 +1,5 @@
 import { type Stats, statSync, unlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { CancellationToken, type ToolResult } from '@whoa/core';
 import { type FileContents, writeContent } from '../contents.ts';
 import type { ResolvedPath } from '../path/resolved-path.ts';
@@ -45,7 +45,7 @@ export async function undoChange(
       if (digest !== change.before) {
         if (digest !== change.after)
           throw new Error(`changed since: '${resolved.displayPath}' no longer has the content that the call wrote`);
-        const old = await keeper.recall(call, change);
+        const old = await keeper.recall(call, change, resolve(root.path, path));
         if (old === undefined) remove(resolved, now.baseVersion);
         else await writeContent(file, old, { baseVersion: now.baseVersion });
       }

@@ -35,7 +35,7 @@ export function openToRead(resolved: ResolvedPath): Promise<FileHandle> {
 
 export interface WalkOptions {
   /** Create missing folders. */
-  readonly create?: boolean;
+  readonly create?: boolean | undefined;
 }
 
 /** The number of symbolic links that the kernel would follow. */

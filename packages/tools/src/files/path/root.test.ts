@@ -226,7 +226,13 @@ test('a path that is too deep is rejected before descriptors are opened', async 
   await expect(root.locate('a/../'.repeat(300))).rejects.toThrow('deep');
 });
 
-test('an empty root is rejected immediately, a missing one when it is used', async () => {
+test('an empty or missing root is rejected immediately, one that was removed when it is used', async () => {
   expect(() => createRoot('')).toThrow('root: expected the path of a folder');
-  await expect(createRoot('/no/such/folder').locate('a')).rejects.toThrow('create the folder or name another');
+  expect(() => createRoot('/no/such/folder')).toThrow(
+    "root: there is no folder '/no/such/folder'; create it or name another",
+  );
+  const workspace = createWorkspace({});
+  const root = createRoot(workspace.path);
+  workspace[Symbol.dispose]();
+  await expect(root.locate('a')).rejects.toThrow('create the folder or name another');
 });

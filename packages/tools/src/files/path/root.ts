@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve } from 'node:path';
+import { SettingsError } from '@whoa/core';
 import { ExclusiveKeys } from '@whoa/core/internal';
 import { isUnder } from '../../process/programs.ts';
 import { walkChecked } from './checked-walk.ts';
@@ -25,19 +26,20 @@ export interface Root {
 
 export interface RootOptions {
   /** Real paths of folders inside that tools cannot use. */
-  readonly hidden?: readonly string[];
-  readonly confinement?: 'held' | 'checked';
+  readonly hidden?: readonly string[] | undefined;
+  readonly confinement?: 'held' | 'checked' | undefined;
 }
 
 /**
- * Confines tools to a folder. The folder must exist when it is first used.
+ * Confines tools to a folder, which must exist.
  *
  * @returns The root to share between tools.
- * @throws TypeError when the path is empty; {@link PathError}, from its methods, when a path leads out of the folder.
+ * @throws {@link SettingsError} when there is no such folder; {@link PathError}, from its methods, when a path leads out of the folder.
  */
 export function createRoot(path: string, options: RootOptions = {}): Root {
-  if (path === '') throw new TypeError('root: expected the path of a folder, got an empty text');
+  if (path === '') throw new SettingsError('root', 'expected the path of a folder, got an empty text');
   const given = resolve(path);
+  if (!existsSync(given)) throw new SettingsError('root', `there is no folder '${given}'; create it or name another`);
   const { confinement = canHold() ? 'held' : 'checked', hidden = [] } = options;
   const walk = confinement === 'held' ? walkByDescriptor : walkChecked;
   return {

@@ -27,26 +27,31 @@ export interface ProcessExit {
 }
 
 /**
- * What is known after the end. `kernel`: the kernel guarantees that no process is left. `tags`: no tagged process is left; only
- * a process that removes all its tags on purpose can escape this. `no`: processes were ended, but it was not verified.
+ * What is known after the end. `namespace`: the kernel ended every process. `cgroup`: the kernel ended every process that did not
+ * write itself into another cgroup on purpose. `tags`: no tagged process is left; a process that removes all its tags on purpose
+ * escapes this. `no`: processes were ended, but it was not verified.
  */
 export interface CleanupReport {
-  readonly verified: 'kernel' | 'tags' | 'no';
+  readonly verified: 'namespace' | 'cgroup' | 'tags' | 'no';
   /** How many processes were ended. */
   readonly ended: number;
   /** How many could not be ended. `survivorPids` lists them. */
   readonly survivors: number;
   readonly survivorPids: readonly number[];
+  /** Only from `endSince`: how many running processes may belong to work in `except` and were left alone, if any. */
+  readonly shared?: number;
 }
 
 export interface EndOptions {
   /** `ask` (default): TERM and CONT, 250 ms of grace, then KILL. `kill`: KILL immediately. */
-  readonly method?: 'ask' | 'kill';
+  readonly method?: 'ask' | 'kill' | undefined;
 }
 
 interface EndSinceOptions {
   /** When other work of the command ran: a process that was started then is left alone, unless its parent is ended. */
-  readonly except?: readonly ProcessSpan[];
+  readonly except?: readonly ProcessSpan[] | undefined;
+  /** Called when the known processes are dead; the proof may follow later. */
+  readonly onDead?: (() => void) | undefined;
 }
 
 /** The time between TERM and KILL. */

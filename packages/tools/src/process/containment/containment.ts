@@ -3,10 +3,12 @@ import type { ContainedProcess, ProcessCommand } from './contained.ts';
 import type { Technique } from './technique.ts';
 
 export interface ContainmentOptions {
-  /** Defaults to the best that works without privileges. `start` rejects if it does not work on this machine. */
-  readonly technique?: Technique;
+  /** Defaults to the best that changes nothing for commands. `start` rejects if it does not work on this machine. */
+  readonly technique?: Technique | undefined;
+  /** Runs each command in a PID namespace, which nothing can escape; `start` rejects if that does not work here. Defaults to `false`. */
+  readonly isolate?: boolean | undefined;
   /** What commands may access; defaults to `none`. If it does not work here, `start` rejects; it is never weakened. */
-  readonly sandbox?: SandboxKind | SandboxOptions;
+  readonly sandbox?: SandboxKind | SandboxOptions | undefined;
 }
 
 /**
@@ -19,11 +21,12 @@ export interface ContainmentOptions {
  *
  * await using containment = createContainment();
  * const command = await containment.start({ argv: ['make', 'test'], env: {} });
- * const report = await command.end(); // { verified: 'tags', ended: 7, survivors: 0 }
+ * const report = await command.end(); // { verified: 'cgroup', ended: 7, survivors: 0 }
  * ```
  */
 export interface Containment extends AsyncDisposable {
-  readonly technique: Technique;
+  /** Resolves with the technique, which is chosen at the first call or start. Rejects if it does not work here. */
+  ready(): Promise<Technique>;
   /** The hosts that commands in a sandbox can reach. */
   readonly hosts: readonly string[];
   readonly sandbox: SandboxKind;

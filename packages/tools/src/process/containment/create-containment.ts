@@ -1,14 +1,22 @@
+import { SettingsError } from '@whoa/core';
+import { settings } from '@whoa/core/internal';
 import { createSandbox } from '../../sandbox/sandbox.ts';
 import type { Containment, ContainmentOptions } from './containment.ts';
 import { createGroupContainment } from './group-containment.ts';
-import { createTaggedContainment } from './tagged-containment.ts';
+import { createLinuxContainment } from './linux-containment.ts';
 import { readTechnique } from './technique.ts';
 
+const RULES: settings.Rules<ContainmentOptions> = {
+  technique: settings.anything,
+  isolate: settings.flag,
+  sandbox: settings.anything,
+};
+
 /**
- * Creates a containment with the given technique, or the best one that works without privileges.
+ * Creates a containment with the given technique, or the best one that changes nothing for commands.
  *
  * @returns The containment. Dispose it to end everything in it.
- * @throws TypeError when the technique is unknown, or when a sandbox is combined with one other than `bubblewrap`.
+ * @throws {@link SettingsError} when an option is unknown, the technique is unknown, or when a sandbox or `isolate` is combined with one other than `namespace`.
  *
  * @example
  * ```ts
@@ -18,12 +26,16 @@ import { readTechnique } from './technique.ts';
  * const bash = createBashTool({ cwd: '/srv/project', containment });
  * ```
  */
-export function createContainment(options: ContainmentOptions = {}): Containment {
+export function createContainment(given: ContainmentOptions = {}): Containment {
+  // A misspelt `sandbox` would be none.
+  const options = settings.readSettings<ContainmentOptions>(given, RULES);
   const sandbox = createSandbox(options.sandbox ?? 'none');
-  if (sandbox !== undefined && (options.technique ?? 'bubblewrap') !== 'bubblewrap') {
-    throw new TypeError(`technique: expected 'bubblewrap', which a sandbox needs, got '${options.technique}'`);
+  const isIsolated = sandbox !== undefined || options.isolate === true;
+  if (isIsolated && (options.technique ?? 'namespace') !== 'namespace') {
+    const what = sandbox === undefined ? '`isolate`' : 'a sandbox';
+    throw new SettingsError('technique', `expected 'namespace', which ${what} needs, got '${options.technique}'`);
   }
-  const technique = sandbox === undefined ? readTechnique(options.technique) : 'bubblewrap';
+  const technique = readTechnique(isIsolated ? 'namespace' : options.technique);
   if (technique === 'group' || technique === 'taskkill') return createGroupContainment(technique);
-  return createTaggedContainment(technique, { sandbox });
+  return createLinuxContainment({ technique, sandbox });
 }

@@ -45,8 +45,10 @@ export function createGroupContainment(technique: GroupTechnique): Containment {
     return technique === 'group' ? tapPipe(await createHostDirectory().pipes.open(), onOutput) : tapStreams(onOutput);
   }
 
+  const check = (): Promise<void> => (checked ??= requireTechnique(technique));
+
   async function start(command: ProcessCommand): Promise<ContainedProcess> {
-    await (checked ??= requireTechnique(technique));
+    await check();
     const [file, ...args] = command.argv;
     const output = await tap(command);
     try {
@@ -72,7 +74,10 @@ export function createGroupContainment(technique: GroupTechnique): Containment {
   }
 
   return {
-    technique,
+    ready: async () => {
+      await check();
+      return technique;
+    },
     hosts: [],
     sandbox: 'none',
     workspace: undefined,

@@ -1,18 +1,27 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
+import { type StdioOptions, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { settings } from '@whoa/core/internal';
 import { hidesProcesses } from '../identity/table.ts';
+import { createHostTag } from '../identity/tags.ts';
 import { requireHelper } from '../programs.ts';
+import { Cgroup, enterArguments, findHostCgroup } from './cgroup.ts';
 import type { CleanupReport } from './contained.ts';
-import { fenceArguments } from './kernel-boundary.ts';
+import { findNamespacePrograms, type NamespaceProgram, namespaceArguments } from './namespace.ts';
 
 /**
- * How the processes of a command are tracked.
+ * How the processes of a command are kept together and ended.
  *
- * - `tags` (Linux, the default): inherited tags; needs no privileges.
- * - `bubblewrap`: a PID namespace; the command sees other pids, and `sudo` does not work inside.
+ * - `cgroup` (Linux, the default where this process may write to its cgroup): the kernel ends all processes in a cgroup v2 folder.
+ * - `namespace` (Linux, for `isolate` and sandboxes): a PID namespace. The command sees other pids, and `sudo` may not work.
+ * - `tags` (Linux, otherwise the default): inherited tags, found in `/proc`.
  * - `group`, `taskkill`: for other systems; nothing is verified.
  */
-export type Technique = 'tags' | 'bubblewrap' | 'group' | 'taskkill';
+export type Technique = 'cgroup' | 'namespace' | 'tags' | 'group' | 'taskkill';
+export type LinuxTechnique = Exclude<Technique, 'group' | 'taskkill'>;
 
 /** What a technique can do on this machine. */
 export interface DetectedTechnique {
@@ -23,16 +32,11 @@ export interface DetectedTechnique {
   readonly reason?: string;
 }
 
-const VERIFIED: Readonly<Record<Technique, CleanupReport['verified']>> = {
-  tags: 'tags',
-  bubblewrap: 'kernel',
-  group: 'no',
-  taskkill: 'no',
-};
+const TECHNIQUES: readonly Technique[] = ['cgroup', 'namespace', 'tags', 'group', 'taskkill'];
 
-/** The techniques of this system. The first one is the default and needs no privileges. */
-function ownTechniques(): readonly [Technique, ...Technique[]] {
-  if (process.platform === 'linux') return ['tags', 'bubblewrap', 'group'];
+/** The techniques of this system. */
+function ownTechniques(): readonly Technique[] {
+  if (process.platform === 'linux') return TECHNIQUES.slice(0, -1);
   return [process.platform === 'win32' ? 'taskkill' : 'group'];
 }
 
@@ -42,46 +46,91 @@ function ownTechniques(): readonly [Technique, ...Technique[]] {
  * @returns Which ones work, and why others do not.
  */
 export async function detectContainments(): Promise<readonly DetectedTechnique[]> {
-  return Promise.all(ownTechniques().map(detect));
+  return Promise.all(ownTechniques().map((technique) => detect(technique)));
 }
 
-/** The technique that was asked for, or the default. */
-export function readTechnique(asked: Technique = ownTechniques()[0]): Technique {
-  if (Object.hasOwn(VERIFIED, asked)) return asked;
-  const known = Object.keys(VERIFIED).map((one) => `'${one}'`);
-  throw new TypeError(`technique: expected ${known.join(', ')}, got ${String(asked)}`);
+/** Checks the technique that was asked for. */
+export function readTechnique(asked: Technique | undefined): Technique | undefined {
+  if (asked !== undefined) return settings.oneOf(...TECHNIQUES)(asked, 'technique') as Technique;
+  return process.platform === 'linux' ? undefined : ownTechniques()[0];
 }
 
 /** Throws if the technique does not work here. Never fall back to a weaker one silently. */
-export async function requireTechnique(technique: Technique): Promise<void> {
-  const { isAvailable, reason } = await detect(technique);
+export async function requireTechnique(technique: Technique, cgroup?: string): Promise<void> {
+  const { isAvailable, reason } = await detect(technique, cgroup);
   if (isAvailable) return;
   throw new Error(`The containment '${technique}' does not work here: ${reason}. Install it, or choose another`);
 }
 
-const MAX_PROBE_MS = 5_000;
+/** The technique that was asked for, or the best one that changes nothing for commands. `cgroup` is the host's. */
+export async function chooseTechnique(asked: LinuxTechnique | undefined, cgroup?: string): Promise<LinuxTechnique> {
+  if (asked === undefined) return (await detect('cgroup', cgroup)).isAvailable ? 'cgroup' : 'tags';
+  await requireTechnique(asked, cgroup);
+  return asked;
+}
 
-async function detect(technique: Technique): Promise<DetectedTechnique> {
+/** Returns the first program that can create a PID namespace here. */
+export async function findNamespaceProgram(): Promise<NamespaceProgram> {
+  let failure: unknown = Object.assign(new Error(), { code: 'ENOENT' });
+  for (const program of findNamespacePrograms()) {
+    try {
+      await run(namespaceArguments(program, [requireHelper('true')]));
+      return program;
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw failure;
+}
+
+async function detect(technique: Technique, cgroup?: string): Promise<DetectedTechnique> {
   const isBlind = technique === 'tags' && process.platform === 'linux' && hidesProcesses();
-  const found = { technique, verified: isBlind ? ('no' as const) : VERIFIED[technique] };
+  const proof = technique === 'group' || technique === 'taskkill' || isBlind ? 'no' : technique;
   try {
-    await probe(technique);
-    return { ...found, isAvailable: true };
+    await probe(technique, cgroup);
+    return { technique, verified: proof, isAvailable: true };
   } catch (error) {
-    return { ...found, isAvailable: false, reason: describe(error) };
+    return { technique, verified: proof, isAvailable: false, reason: describe(error) };
   }
 }
 
-/** Try it: seccomp or AppArmor may block a program that is installed. */
-async function probe(technique: Technique): Promise<void> {
+/** Try it: seccomp, AppArmor or a read-only mount may block what is there. */
+async function probe(technique: Technique, cgroup?: string): Promise<void> {
   if (!ownTechniques().includes(technique)) throw new Error(`it is not for ${process.platform}`);
-  if (technique !== 'bubblewrap') return;
-  const [file = '', ...args] = fenceArguments([requireHelper('true')]);
-  await promisify(execFile)(file, args, { env: {}, timeout: MAX_PROBE_MS, killSignal: 'SIGKILL' });
+  if (technique === 'namespace') await findNamespaceProgram();
+  if (technique === 'cgroup') await probeCgroup(cgroup ?? findHostCgroup(createHostTag()));
+}
+
+async function probeCgroup(path: string | undefined): Promise<void> {
+  if (path === undefined) throw new Error('there is no cgroup v2 mount in which this process is');
+  const cgroup = new Cgroup(join(path, 'probe'));
+  try {
+    cgroup.create();
+    if (!cgroup.canKill()) throw new Error('Linux 5.14 or later is needed');
+    const entrance = cgroup.openEntrance();
+    try {
+      await run(enterArguments([requireHelper('true')]), ['ignore', 'ignore', 'pipe', entrance]);
+    } finally {
+      closeSync(entrance);
+    }
+  } finally {
+    new Cgroup(path).remove();
+  }
+}
+
+const MAX_PROBE_MS = 5_000;
+
+async function run(argv: readonly string[], stdio: StdioOptions = ['ignore', 'ignore', 'pipe']): Promise<void> {
+  const [file = '', ...args] = argv;
+  const child = spawn(file, args, { env: {}, timeout: MAX_PROBE_MS, killSignal: 'SIGKILL', stdio });
+  const said = text(child.stderr as Readable).catch(() => '');
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (code !== 0) throw new Error((await said).trim() || `it ended with ${code}`);
 }
 
 function describe(error: unknown): string {
-  const { code, stderr, message } = error as NodeJS.ErrnoException & { stderr?: string };
-  if (code === 'ENOENT') return 'it is not installed';
-  return (stderr?.trim() || message).replaceAll('\n', '; ');
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'ENOENT' && message === '') return 'neither unshare nor bubblewrap is installed';
+  if (code === 'EROFS' || code === 'EACCES') return 'this process may not write to its cgroup';
+  return message.replaceAll('\n', '; ');
 }

@@ -1,19 +1,32 @@
 import { isOver, type ProcessIdentity, type ProcessStatus, readChildren, readStatus } from './identity.ts';
-import { haveOnlyGoneUp, type PidMoment, readPidMoment } from './pid-clock.ts';
 import type { Scope } from './scope.ts';
-import { type ProcessTable, readTable } from './table.ts';
-import { readTags, type TagKey } from './tags.ts';
+import { hidesProcesses, ProcessTable } from './table.ts';
+import { type ProcessTags, readTags, type TagKey } from './tags.ts';
+
+export interface Look {
+  /**
+   * Whether another listing shows the same, for the case that no process was found: what was started meanwhile was read too,
+   * and belongs to no scope.
+   */
+  readonly isComplete: () => boolean;
+}
 
 /** What a look has read. */
-interface Look extends Pick<ProcessTable, 'isComplete'> {
-  /** Whether it read every process that can belong to a scope. */
-  readonly isFull: boolean;
+interface Reading {
+  readonly table: ProcessTable;
+  readonly tags: ReadonlyMap<number, ProcessTags>;
+  /** Older processes belong to no scope. */
+  readonly since: number;
 }
 
 interface Claim {
   readonly scope: Scope;
   readonly startTime: number;
 }
+
+/** On a busy machine, processes of others end before they are read in most listings. */
+const MAX_LISTINGS = 50;
+const FOREIGN: ProcessTags = { keys: [], isForeign: true };
 
 /**
  * Finds out which process belongs to which scope: the roots of a scope, processes tagged with its key, the groups and sessions
@@ -25,10 +38,10 @@ export class Attribution {
   readonly #scopes = new Map<TagKey, Scope>();
   readonly #known = new Map<number, Claim>();
   readonly #leaders = new Map<number, Claim>();
-  /** Unowned processes seen once. During an exec a process has no environment, so look at each twice. */
-  #unconfirmed: readonly number[] = [];
-  /** All processes up to this pid have been examined. */
-  #examined: PidMoment = { last: Infinity, forks: 0, lastBefore: Infinity };
+  /** Start times of processes that have an environment without a tag, by pid. */
+  readonly #foreign = new Map<number, number>();
+
+  #last: Reading | undefined;
 
   add(scope: Scope): void {
     this.#scopes.set(scope.key, scope);
@@ -53,37 +66,70 @@ export class Attribution {
     return scope.members.length > 0;
   }
 
-  /**
-   * Updates the members of every scope. Returns whether the look is complete. While pids have only increased, a look reads
-   * only known and new processes. That can miss a child whose pid was assigned before the last look and that appeared
-   * after it: its parent was still forking. A full look, taken when no parent is left, misses none.
-   */
-  look({ isFull = false }: { readonly isFull?: boolean } = {}): Look {
-    const now = readPidMoment();
-    const isOn = !isFull && haveOnlyGoneUp(this.#examined, now);
-    const floor = isOn ? this.#examined.last + 1 : this.#floor(now);
-    const again = isOn ? new Set([...this.#known.keys(), ...this.#unconfirmed]) : [];
-    const { processes, through, isComplete } = readTable({ floor, last: now.last, also: again });
-    this.#examined = { last: through, forks: now.forks, lastBefore: now.lastBefore };
+  /** Reads all processes, and updates the members of every scope. */
+  look(): Look {
+    const since = Math.min(...[...this.#scopes.values()].map((scope) => scope.since));
+    const tags = new Map<number, ProcessTags>();
+    const table = new ProcessTable((status) => {
+      if (status.startTime < since || this.#findKnown(status) !== undefined) return true;
+      const read = this.#foreign.get(status.pid) === status.startTime ? FOREIGN : readTags(status.pid);
+      if (read !== undefined) tags.set(status.pid, read);
+      return read !== undefined;
+    });
+    const reading = { table, tags, since };
+    for (const scope of this.#scopes.values()) scope.clear();
+    this.#assign(table.processes.values(), reading);
+    this.#pruneExited(table.processes);
+    this.#last = reading;
+    let isComplete: boolean | undefined;
+    return { isComplete: () => (isComplete ??= this.#isComplete(reading)) };
+  }
 
-    let since = Infinity;
+  /** A quicker look: at the members that are known, and at processes that are new. */
+  refresh(): void {
     for (const scope of this.#scopes.values()) {
+      const known = scope.members;
       scope.clear();
-      since = Math.min(since, scope.since);
+      for (const status of known.flatMap(findRunning)) if (!isOver(status)) scope.add(status);
     }
-    const owners = new Map<number, Scope>();
-    const open: ProcessStatus[] = [];
-    for (const status of processes.values()) {
+    if (this.#last !== undefined) this.#assign(this.#last.table.readNew().found, this.#last);
+  }
+
+  #isComplete(reading: Reading): boolean {
+    for (let tries = 0; tries < MAX_LISTINGS; tries++) {
+      const { found, hasMissed } = reading.table.readNew();
+      if (this.#assign(found, reading)) return false;
+      if (!hasMissed) return !hidesProcesses();
+    }
+    return false;
+  }
+
+  /** Finds the owners of processes that were just read. Returns whether any has one. */
+  #assign(found: Iterable<ProcessStatus>, { table: { processes }, tags, since }: Reading): boolean {
+    let open: ProcessStatus[] = [];
+    let hasTaken = false;
+    const take = (status: ProcessStatus, scope: Scope): void => {
+      this.#take(status, scope);
+      hasTaken = true;
+    };
+    for (const status of found) {
       if (status.startTime < since) continue;
-      const owner = this.#findOwner(status, processes);
+      const read = tags.get(status.pid);
+      if (read?.isForeign) this.#foreign.set(status.pid, status.startTime);
+      const owner = this.#findRelative(status, processes) ?? this.#findTagger(status, read);
       if (owner === undefined) open.push(status);
-      else owners.set(status.pid, owner);
+      else take(status, owner);
     }
-    const unattributed = adoptChildren(open, owners).map(({ pid }) => pid);
-    this.#unconfirmed = unattributed.filter((pid) => pid >= floor);
-    this.#pruneExited(processes, owners);
-    for (const [pid, scope] of owners) this.#take(processes.get(pid)!, scope);
-    return { isComplete, isFull: !isOn };
+    for (let before = Infinity; open.length < before; ) {
+      before = open.length;
+      open = open.filter((status) => {
+        const parent = processes.get(status.parent);
+        const owner = parent && this.#findKnown(parent);
+        if (owner !== undefined) take(status, owner);
+        return owner === undefined;
+      });
+    }
+    return hasTaken;
   }
 
   #take(status: ProcessStatus, scope: Scope): void {
@@ -91,14 +137,9 @@ export class Attribution {
     if (!isOver(status)) scope.add(status);
   }
 
-  /** The lowest pid that can belong to a scope: processes below it were started before all scopes. */
-  #floor(now: PidMoment): number {
-    let floor = Infinity;
-    for (const { born } of this.#scopes.values()) {
-      if (!haveOnlyGoneUp(born, now)) return 1;
-      floor = Math.min(floor, born.last);
-    }
-    return floor;
+  #findKnown({ pid, startTime }: ProcessIdentity): Scope | undefined {
+    const known = this.#known.get(pid);
+    return known?.startTime === startTime ? known.scope : undefined;
   }
 
   #know({ pid, startTime }: ProcessIdentity, scope: Scope, { leads }: { leads: boolean }): void {
@@ -106,13 +147,12 @@ export class Attribution {
     if (leads) this.#leaders.set(pid, { scope, startTime });
   }
 
-  #findOwner(status: ProcessStatus, processes: ReadonlyMap<number, ProcessStatus>): Scope | undefined {
-    const known = this.#known.get(status.pid);
-    if (known?.startTime === status.startTime) return known.scope;
+  /** The owner that is known, or that of the group or session. */
+  #findRelative(status: ProcessStatus, processes: ProcessTable['processes']): Scope | undefined {
     return (
+      this.#findKnown(status) ??
       this.#findLeader(status, status.group, processes) ??
-      this.#findLeader(status, status.session, processes) ??
-      this.#findTagger(status)
+      this.#findLeader(status, status.session, processes)
     );
   }
 
@@ -124,24 +164,25 @@ export class Attribution {
     return bearer === undefined || bearer.startTime === claim.startTime ? claim.scope : undefined;
   }
 
-  #findTagger(status: ProcessStatus): Scope | undefined {
-    if (isOver(status)) return undefined;
-    for (const key of readTags(status.pid)) {
+  #findTagger({ startTime }: ProcessStatus, tags: ProcessTags | undefined): Scope | undefined {
+    for (const key of tags?.keys ?? []) {
       const scope = this.#scopes.get(key);
-      if (scope !== undefined && status.startTime >= scope.since) return scope;
+      if (scope !== undefined && startTime >= scope.since) return scope;
     }
     return undefined;
   }
 
   /** Bounds the memory of commands that run for days. Leaders are kept while members of their group run. */
-  #pruneExited(processes: ProcessTable['processes'], owners: ReadonlyMap<number, Scope>): void {
+  #pruneExited(processes: ProcessTable['processes']): void {
     const led = new Set<number>();
-    for (const pid of owners.keys()) {
-      const { group, session } = processes.get(pid)!;
-      led.add(group).add(session);
-    }
-    for (const pid of this.#known.keys()) if (!processes.has(pid)) this.#known.delete(pid);
-    for (const pid of this.#leaders.keys()) if (!led.has(pid) && !processes.has(pid)) this.#leaders.delete(pid);
+    for (const status of processes.values())
+      if (this.#findKnown(status) !== undefined) led.add(status.group).add(status.session);
+    const prune = (pids: Map<number, unknown>, isKept: (pid: number) => boolean): void => {
+      for (const pid of pids.keys()) if (!isKept(pid)) pids.delete(pid);
+    };
+    prune(this.#known, (pid) => processes.has(pid));
+    prune(this.#foreign, (pid) => processes.has(pid));
+    prune(this.#leaders, (pid) => led.has(pid) || processes.has(pid));
   }
 }
 
@@ -153,18 +194,4 @@ function leaderAt({ pid, startTime }: ProcessIdentity): ProcessStatus {
 function findRunning({ pid, startTime }: ProcessIdentity): ProcessStatus[] {
   const status = readStatus(pid);
   return status?.startTime === startTime ? [status] : [];
-}
-
-/** Assigns children to the owners of their parents, recursively. Returns the processes without an owner. */
-function adoptChildren(open: readonly ProcessStatus[], owners: Map<number, Scope>): readonly ProcessStatus[] {
-  let rest = open;
-  for (let before = Infinity; rest.length < before; ) {
-    before = rest.length;
-    rest = rest.filter((status) => {
-      const owner = owners.get(status.parent);
-      if (owner !== undefined) owners.set(status.pid, owner);
-      return owner === undefined;
-    });
-  }
-  return rest;
 }

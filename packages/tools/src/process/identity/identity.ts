@@ -15,12 +15,17 @@ export interface ProcessStatus extends ProcessIdentity {
   readonly session: number;
 }
 
+/** The fields of `/proc/PID/stat` from the state on; `undefined` if the process does not exist. */
+function readFields(pid: number): readonly string[] | undefined {
+  const line = readProcFile(`/proc/${pid}/stat`)?.toString('latin1');
+  // The name in the second field may contain spaces and brackets, so count fields from the last bracket.
+  return line?.slice(line.lastIndexOf(')') + 2).split(' ', 20);
+}
+
 /** Reads the status of a process; `undefined` if it does not exist. */
 export function readStatus(pid: number): ProcessStatus | undefined {
-  const line = readProcFile(`/proc/${pid}/stat`)?.toString('latin1');
-  if (line === undefined) return undefined;
-  // The name in the second field may contain spaces and brackets, so count fields from the last bracket.
-  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ', 20);
+  const fields = readFields(pid);
+  if (fields === undefined) return undefined;
   return {
     pid,
     state: fields[0]!,
@@ -48,6 +53,17 @@ export function identify(pid: number): ProcessIdentity | undefined {
 export function isRunning({ pid, startTime }: ProcessIdentity): boolean {
   const status = readStatus(pid);
   return status?.startTime === startTime && !isOver(status);
+}
+
+/**
+ * Whether somebody stopped this process by a signal. If its user did with Ctrl-Z, the shell has taken the terminal back, and it
+ * does not count.
+ */
+export function isFrozen({ pid, startTime }: ProcessIdentity): boolean {
+  const fields = readFields(pid);
+  if (fields?.[0] !== 'T' || Number(fields[19]) !== startTime) return false;
+  const [group, terminal, foreground] = [fields[2], fields[4], fields[5]];
+  return terminal === '0' || foreground === group;
 }
 
 /** Whether the process is a zombie or dead. */

@@ -1,5 +1,4 @@
 import type { ProcessIdentity, ProcessStatus } from './identity.ts';
-import { readLastPid } from './pid-clock.ts';
 import { readProcFile } from './proc-file.ts';
 import { formatIdentity } from './scope.ts';
 
@@ -21,29 +20,57 @@ export function readMoment(): ProcessMoment {
   return { pid, startTime: Math.round(seconds * TICKS_PER_SECOND) };
 }
 
+/** The youngest pid, the last field of `/proc/loadavg`. */
+function readLastPid(): number {
+  const line = readProcFile('/proc/loadavg')?.toString('latin1') ?? '';
+  return Number(line.slice(line.lastIndexOf(' ') + 1));
+}
+
 export function isAfter(process: ProcessIdentity, moment: ProcessMoment): boolean {
   return process.startTime > moment.startTime || (process.startTime === moment.startTime && process.pid > moment.pid);
+}
+
+/** Chooses processes of a command. */
+export interface ProcessChoice {
+  /** The chosen ones of all that run. */
+  readonly choose: (members: readonly ProcessStatus[]) => ProcessStatus[];
+  /** How many that were started since were left alone at the last call: they may belong to other work. */
+  readonly shared: number;
+  /** From now on chooses no process that starts later, except children of chosen ones. */
+  close(): void;
 }
 
 /**
  * Chooses the processes that were started after a moment. One that was started in a span of `except` may belong to other work:
  * it is chosen only if its parent was.
  */
-export function startedSince(
-  since: ProcessMoment,
-  except: readonly ProcessSpan[],
-): (members: readonly ProcessStatus[]) => ProcessStatus[] {
+export function startedSince(since: ProcessMoment, except: readonly ProcessSpan[]): ProcessChoice {
   const chosen = new Map<number, string>();
+  let shared = 0;
+  let until: ProcessMoment | undefined;
   const isShared = (process: ProcessStatus): boolean =>
     except.some((span) => isAfter(process, span.since) && (span.until === undefined || !isAfter(process, span.until)));
-  return (members) => {
+  const choose = (members: readonly ProcessStatus[]): ProcessStatus[] => {
+    const isEarly = (one: ProcessStatus): boolean =>
+      until === undefined || !isAfter(one, until) || chosen.has(one.parent);
     const sorted = members
-      .filter((one) => isAfter(one, since))
+      .filter((one) => isAfter(one, since) && isEarly(one))
       .toSorted((a, b) => a.startTime - b.startTime || a.pid - b.pid);
-    return sorted.filter((one) => {
+    const mine = sorted.filter((one) => {
       const isMine = chosen.get(one.pid) === formatIdentity(one) || !isShared(one) || chosen.has(one.parent);
       if (isMine) chosen.set(one.pid, formatIdentity(one));
       return isMine;
     });
+    shared = sorted.length - mine.length;
+    return mine;
+  };
+  return {
+    choose,
+    get shared() {
+      return shared;
+    },
+    close: () => {
+      until ??= readMoment();
+    },
   };
 }

@@ -1,11 +1,9 @@
 import type { ProcessIdentity, ProcessStatus } from './identity.ts';
-import type { PidMoment } from './pid-clock.ts';
 import type { TagKey } from './tags.ts';
 
 export interface ScopeOptions {
   readonly roots: readonly ProcessIdentity[];
   readonly since: number;
-  readonly born: PidMoment;
   readonly isHeld?: () => boolean;
 }
 
@@ -16,8 +14,6 @@ export class Scope {
   readonly roots: readonly ProcessIdentity[];
   /** Older processes cannot belong to it. */
   readonly since: number;
-  /** Before any process but its roots was started. */
-  readonly born: PidMoment;
   /** Whether its roots are our children and not reaped yet. Then their pids cannot have been reused. */
   readonly isHeld: () => boolean;
   #members: ProcessStatus[] = [];
@@ -26,7 +22,6 @@ export class Scope {
     this.key = key;
     this.roots = options.roots;
     this.since = options.since;
-    this.born = options.born;
     this.isHeld = options.isHeld ?? (() => false);
   }
 

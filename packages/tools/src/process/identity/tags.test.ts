@@ -18,6 +18,6 @@ test('a host that is contained itself does not move the limit of the outer one',
 
 test('two hosts have different tags, and an untagged process has none', () => {
   expect(createHostTag().host).not.toBe(createHostTag().host);
-  expect(readTags(1)).toEqual([]);
-  expect(readTags(2 ** 22 + 1)).toEqual([]);
+  expect(readTags(1)?.keys).toEqual([]);
+  expect(readTags(2 ** 22 + 1)).toBeUndefined();
 });

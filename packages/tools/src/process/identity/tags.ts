@@ -19,10 +19,15 @@ const PREFIX = 'WHOA_CONTAINED_';
 const NEEDLE = Buffer.from(`\0${PREFIX}`);
 const LOCKS = Buffer.from('Max file locks');
 const MIN_HOST = 2 ** 30;
-const RUN = 'exec "$@"';
+const MARK = 'ulimit -x "$1" 2>/dev/null || ulimit -w "$1" 2>/dev/null; shift; exec "$@"';
 
 export function createHostTag(): HostTag {
-  return { host: randomInt(MIN_HOST, MIN_HOST * 2), limits: readLockLimit('self') === undefined };
+  return { host: randomInt(MIN_HOST, MIN_HOST * 2), limits: hasNoLockLimit() };
+}
+
+function hasNoLockLimit(): boolean {
+  const limits = readProcFile('/proc/self/limits');
+  return limits === undefined || parseLockLimit(limits) === undefined;
 }
 
 export function tagKey(tag: HostTag, command?: number): TagKey {
@@ -47,38 +52,47 @@ export function tagEnvironment(
 /** Runs `argv` with the limit, by a shell script. Shells call the option `-x` or `-w`. */
 export function tagArguments(
   argv: readonly string[],
-  { tag, command, script = RUN }: { tag: HostTag; command: number; script?: string | undefined },
+  { tag, command }: { tag: HostTag; command: number },
 ): readonly string[] {
-  if (!tag.limits && script === RUN) return argv;
+  if (!tag.limits) return argv;
   const limit = (BigInt(tag.host) << 32n) + BigInt(command);
-  const mark = tag.limits ? 'ulimit -x "$1" 2>/dev/null || ulimit -w "$1" 2>/dev/null; ' : '';
   // The first argument is the name in the shell's error messages.
-  return ['/bin/sh', '-c', `${mark}shift; ${script}`, 'whoa', `${limit}`, ...argv];
+  return ['/bin/sh', '-c', MARK, 'whoa', `${limit}`, ...argv];
 }
 
-/** The tags of a process: that of its command and that of its host. */
-export function readTags(pid: number | 'self'): readonly TagKey[] {
+/** The tags of a process: those of its commands and of their hosts. */
+export interface ProcessTags {
+  readonly keys: readonly TagKey[];
+  /** Whether it has an environment without a tag: nothing gives it one later. */
+  readonly isForeign: boolean;
+}
+
+/** Returns `undefined` if the process has ended, or is being replaced by another program: then its memory is empty. */
+export function readTags(pid: number | 'self'): ProcessTags | undefined {
+  const limits = readProcFile(`/proc/${pid}/limits`);
+  if (limits === undefined) return undefined;
   const keys: TagKey[] = [];
-  const limit = readLockLimit(pid);
+  const limit = parseLockLimit(limits);
   if (limit !== undefined && limit >> 62n === 1n) {
     const host = `${limit >> 32n}`;
     keys.push(`${host}.${limit & 0xffff_ffffn}`, host);
   }
-  for (const [host, command] of readEnvironmentTags(pid)) keys.push(`${host}.${command}`, host);
-  return keys;
+  const environment = readProcFile(`/proc/${pid}/environ`);
+  for (const [host, command] of findEnvironmentTags(environment)) keys.push(`${host}.${command}`, host);
+  if (keys.length === 0 && environment?.length === 0 && readProcFile(`/proc/${pid}/cmdline`)?.length === 0)
+    return undefined;
+  return { keys, isForeign: keys.length === 0 && environment !== undefined && environment.length > 0 };
 }
 
-/** The limit in `/proc`; `undefined` if there is none. */
-function readLockLimit(pid: number | 'self'): bigint | undefined {
-  const limits = readProcFile(`/proc/${pid}/limits`);
-  const at = limits?.indexOf(LOCKS) ?? -1;
-  if (limits === undefined || at < 0) return undefined;
+/** The limit in `/proc/PID/limits`; `undefined` if there is none. */
+function parseLockLimit(limits: Buffer): bigint | undefined {
+  const at = limits.indexOf(LOCKS);
+  if (at < 0) return undefined;
   const digits = /^\s*(\d+)/.exec(limits.toString('latin1', at + LOCKS.length, at + 64))?.[1];
   return digits === undefined ? undefined : BigInt(digits);
 }
 
-function readEnvironmentTags(pid: number | 'self'): [host: string, command: string][] {
-  const bytes = readProcFile(`/proc/${pid}/environ`);
+function findEnvironmentTags(bytes: Buffer | undefined): [host: string, command: string][] {
   const tags: [string, string][] = [];
   if (bytes === undefined) return tags;
   // The first variable is not preceded by a NUL byte.

@@ -4,7 +4,9 @@ import type { PauseTarget, TaskSummary } from '@whoa/tasks';
 import { mapInBatches } from '@whoa/tasks/internal';
 import { type Command, EXIT, readArguments, readDuration, UsageError, type Use } from '../../command.ts';
 import type { System } from '../../system.ts';
-import { isLost, LOCAL_TENANT, shortId } from '../../tasks/local-tasks.ts';
+import { isLost, shortId } from '../../tasks/local-tasks.ts';
+import { describeResume, describeTarget } from '../../tasks/pauses.ts';
+import { readFleet } from '../../tasks/show-overview.ts';
 import type { FollowOptions } from '../../tasks/source/follow-task.ts';
 import { openTaskSource } from '../../tasks/source/open-task-source.ts';
 import { listLiveTasks, type TaskSource } from '../../tasks/source/task-source.ts';
@@ -12,13 +14,14 @@ import { commandName } from '../../terminal/command-name.ts';
 import { Screen } from '../../terminal/screen.ts';
 import { oneLine } from '../../terminal/text/plain-text.ts';
 
-const help = `whoa halt [--agent NAME | --tenant NAME] [options]
+const help = `whoa halt --agent NAME | --tenant NAME [options]
 
-Pauses delivery, stops all tasks, and waits until nothing runs. Prints one receipt: the stopped tasks, those that still run, and by
-when they will have ended. New tasks are accepted and wait until 'whoa resume'.
+Pauses delivery of an agent's or a tenant's tasks, stops them, and waits until none of them runs. Prints one receipt: the stopped tasks,
+those that still run, and by when they will have ended. New tasks are accepted and wait until 'whoa resume'. Other tasks in the store
+continue; the receipt shows how many of them run.
 
   --agent NAME        this agent's tasks, for every tenant
-  --tenant NAME       this tenant's tasks, for every agent; defaults to 'local', the tenant of 'whoa run' and 'whoa acp'
+  --tenant NAME       this tenant's tasks, for every agent; 'local' is the tenant of 'whoa run', 'whoa chat' and 'whoa acp'
   --mode MODE         graceful, now or kill, as for 'whoa cancel'; defaults to now
   --reason TEXT       why; recorded in every task
   --timeout DURATION  how long to wait; defaults to 30s
@@ -26,7 +29,7 @@ when they will have ended. New tasks are accepted and wait until 'whoa resume'.
   --config FILE       the configuration file, which may specify another store
   --json              print one JSON object
 
-Exit code: 0 if nothing runs any more, otherwise 1.`;
+Exit code: 0 if none of them runs any more, otherwise 1.`;
 
 const OPTIONS = {
   agent: { type: 'string' },
@@ -52,13 +55,16 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   if (agent !== undefined && tenant !== undefined) throw new UsageError('--agent and --tenant cannot be combined');
   if (agent === '' || tenant === '') throw new UsageError('expected a name');
   const timeoutMs = readDuration('--timeout', values.timeout);
-  const target: PauseTarget = agent === undefined ? { tenant: tenant ?? LOCAL_TENANT } : { agent };
   const source = own(await openTaskSource({ server, config, tenant, 'all-tenants': agent !== undefined }, system));
+  const { location } = source;
+  const target = readTarget({ agent, tenant }, location, system.env);
   const screen = own(new Screen(system, values));
   await source.pause(target, true);
-  if (!values.json) screen.status(() => 'waiting until nothing runs');
+  const scope = describeTarget(target);
+  if (!values.json) screen.status(() => `waiting until nothing of ${scope} runs in ${location}`);
   const order = { reason: values.reason, mode: values.mode ?? 'now', undo: false };
   const { stopped, left } = await stopAll(source, { agent, order, timeoutMs });
+  const others = await countOthers(source, target, left);
   screen.status(undefined);
   const running = await Promise.all(
     left.slice(0, MAX_NAMED).map(async ({ id, tenant: owner, agent: name, status, stop }) => {
@@ -67,16 +73,45 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     }),
   );
   const isQuiet = left.length === 0;
-  screen.data({ type: 'halt', ...target, isQuiet, stopped, left: left.length, running });
-  const [[kind, name] = ['', '']] = Object.entries(target) as [string, string][];
-  const resume = `${commandName(system.env)} resume --${kind} '${oneLine(name, 80).replaceAll("'", "'\\''")}'`;
-  screen.line(`${stopped === 1 ? '1 task was' : `${stopped} tasks were`} stopped; new ones wait until: ${resume}`);
+  const counted = others !== undefined && { others };
+  screen.data({ type: 'halt', ...target, store: location, isQuiet, stopped, left: left.length, running, ...counted });
+  screen.line(
+    `${stopped === 1 ? '1 task' : `${stopped} tasks`} of ${scope} ${stopped === 1 ? 'was' : 'were'} stopped in ${location}; new ones wait until: ${describeResume(target, system.env, values)}`,
+  );
   for (const one of running)
     screen.line(`${shortId(one.id)} ${one.status}, ${oneLine(one.agent, 40)}: ${describeUntil(one.until)}`);
-  screen.line(
-    isQuiet ? 'Nothing runs.' : `${left.length === 1 ? '1 task still runs' : `${left.length} tasks still run`}.`,
-  );
+  const rest = others === undefined || others === 0 ? '' : `; ${count(others, 'other task')} in this store`;
+  screen.line(`${isQuiet ? `Nothing of ${scope} runs` : `${count(left.length, 'task')} of ${scope} still`}${rest}.`);
   return isQuiet ? EXIT.success : EXIT.failed;
+}
+
+function count(tasks: number, name: string): string {
+  return tasks === 1 ? `1 ${name} runs` : `${tasks} ${name}s run`;
+}
+
+function readTarget(
+  { agent, tenant }: Readonly<Record<'agent' | 'tenant', string | undefined>>,
+  location: string,
+  env: NodeJS.ProcessEnv,
+): PauseTarget {
+  if (agent !== undefined) return { agent };
+  if (tenant !== undefined) return { tenant };
+  const seen = `'${commandName(env)} tasks --stats --all-tenants' lists what is in ${location}`;
+  throw new UsageError(`nothing was halted: expected --agent NAME or --tenant NAME; ${seen}`);
+}
+
+/** Counts what else runs in the store. A server tells it only to operators. */
+async function countOthers(
+  source: TaskSource,
+  target: PauseTarget,
+  left: readonly TaskSummary[],
+): Promise<number | undefined> {
+  const { agents } = await readFleet(source);
+  if (agents.length === 0) return undefined;
+  const others = 'agent' in target ? agents.filter(({ agent }) => agent !== target.agent) : agents;
+  const running = others.reduce((sum, one) => sum + one.running, 0);
+  const ours = 'agent' in target ? 0 : left.filter(({ stage }) => stage === 'held').length;
+  return Math.max(0, running - ours);
 }
 
 /** Returns when the last call that must finish is given up. Its tool says how long it may take, and the journal tells. */

@@ -1,10 +1,9 @@
 import type { PauseTarget } from '@whoa/tasks';
 import { type Command, EXIT, readArguments, UsageError, type Use } from '../../command.ts';
 import type { System } from '../../system.ts';
+import { describeResume, describeTarget } from '../../tasks/pauses.ts';
 import { openTaskSource } from '../../tasks/source/open-task-source.ts';
-import { commandName } from '../../terminal/command-name.ts';
 import { Screen } from '../../terminal/screen.ts';
-import { oneLine } from '../../terminal/text/plain-text.ts';
 
 const TARGETS = `  --agent NAME    this agent's tasks, for every tenant
   --tenant NAME   this tenant's tasks, for every agent
@@ -46,12 +45,9 @@ async function run(args: readonly string[], isPaused: boolean, { own, system }: 
   const screen = own(new Screen(system, values));
   const target = readTarget({ agent, tenant });
   await source.pause(target, isPaused);
-  const [[kind, name] = ['', '']] = Object.entries(target) as [string, string][];
-  screen.data({ type: isPaused ? 'paused' : 'resumed', ...target });
-  const then = isPaused
-    ? `wait until: ${commandName(system.env)} resume --${kind} ${quoted(name)}`
-    : 'are delivered again';
-  screen.line(`tasks of ${kind} ${oneLine(name, 80)} ${then}`);
+  screen.data({ type: isPaused ? 'paused' : 'resumed', ...target, store: source.location });
+  const then = isPaused ? `wait until: ${describeResume(target, system.env, values)}` : 'are delivered again';
+  screen.line(`tasks of ${describeTarget(target)} in ${source.location} ${then}`);
   return EXIT.success;
 }
 
@@ -59,9 +55,4 @@ function readTarget({ agent, tenant }: { agent?: string | undefined; tenant?: st
   if ((agent === undefined) === (tenant === undefined)) throw new UsageError('expected one of --agent and --tenant');
   if (agent === '' || tenant === '') throw new UsageError('expected a name');
   return agent === undefined ? { tenant: tenant! } : { agent };
-}
-
-/** A name that can be pasted into a shell. */
-function quoted(name: string): string {
-  return /^[\w.@:/-]+$/.test(name) ? name : `'${oneLine(name, 80).replaceAll("'", "'\\''")}'`;
 }

@@ -1,10 +1,11 @@
 import { toText } from '@whoa/core';
-import type { TaskRecord, TaskSummary } from '@whoa/tasks';
+import type { PauseTarget, TaskRecord, TaskSummary } from '@whoa/tasks';
 import { mapInBatches } from '@whoa/tasks/internal';
-import { type Command, EXIT, readArguments, readCount, UsageError, type Use } from '../../command.ts';
+import { type Command, EXIT, readArguments, readCount, UsageError, type Use, type Values } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { isLost, LOCAL_TENANT, shortId } from '../../tasks/local-tasks.ts';
-import { STATUSES, showCounts, showWorkers } from '../../tasks/show-overview.ts';
+import { explainPause, findPause } from '../../tasks/pauses.ts';
+import { readFleet, STATUSES, showCounts, showWorkers } from '../../tasks/show-overview.ts';
 import { openTaskSource, SOURCE_OPTIONS } from '../../tasks/source/open-task-source.ts';
 import { listTasks } from '../../tasks/source/task-source.ts';
 import { commandName } from '../../terminal/command-name.ts';
@@ -32,8 +33,8 @@ last week.
   --config FILE         the configuration file, which may specify another store
   --json                print one JSON object per line
 
-A task is 'asking' while it waits for an answer, 'waiting' while it waits for the provider of its model, and 'lost' if the process
-that ran it crashed; 'whoa cancel' settles a lost task.`;
+A task is 'asking' while it waits for an answer, 'waiting' while it waits for the provider of its model, 'paused' until 'whoa resume',
+and 'lost' if the process that ran it crashed; 'whoa cancel' settles a lost task.`;
 
 const OPTIONS = {
   status: { type: 'string', values: STATUSES },
@@ -51,6 +52,8 @@ const MAX_LIMIT = 10_000;
 /** The width of a table that is not for a terminal. */
 const DEFAULT_WIDTH = 120;
 const MAX_TITLE_CHARACTERS = 200;
+
+type SourceValues = Values<typeof SOURCE_OPTIONS>;
 
 /** A task with a title needs no inputs to be shown. */
 type Listed = TaskSummary & Partial<Pick<TaskRecord, 'inputs'>>;
@@ -78,31 +81,51 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const read = async (head: TaskSummary): Promise<Listed | undefined> =>
     values.json || head.title === undefined ? source.get(head.id) : head;
   const tasks = (await mapInBatches(heads, read)).filter((task) => task !== undefined);
+  const { paused } = await readFleet(source);
   screen.status(undefined);
   if (values.json) for (const task of tasks) screen.data({ ...task, lost: isLost(task) });
   else if (tasks.length === 0)
     screen.note(values['all-tenants'] ? 'No tasks.' : nothing(values.tenant, commandName(env)));
-  else for (const line of table(tasks, { width, isOfAll: values['all-tenants'] })) screen.line(line);
+  else for (const line of table(tasks, { width, isOfAll: values['all-tenants'], paused })) screen.line(line);
   if (!values.json && hasMore) screen.note(screen.style('dim', '… and older tasks; use --limit to show more'));
+  if (!values.json) for (const line of describePauses(paused, values, env)) screen.note(line);
   return EXIT.success;
+}
+
+/** The pauses that keep listed tasks from starting: those of agents, and of the tenants that were asked for. */
+function describePauses(
+  paused: readonly PauseTarget[],
+  { tenant = LOCAL_TENANT, 'all-tenants': isOfAll, ...from }: SourceValues,
+  env: NodeJS.ProcessEnv,
+): string[] {
+  const shown = paused.filter((target) => isOfAll || 'agent' in target || target.tenant === tenant);
+  return shown.map((target) => explainPause(target, env, from));
 }
 
 function nothing(tenant: string | undefined, whoa: string): string {
   return `No tasks of tenant '${tenant ?? LOCAL_TENANT}'. '${whoa} run' creates tasks of 'local'; use --tenant for others.`;
 }
 
-function table(tasks: readonly Listed[], { width, isOfAll }: { width: number; isOfAll: boolean }): string[] {
-  if (!isOfAll) return formatTable(HEADINGS, tasks.map(toRow), { width, dropOrder: DROP_ORDER });
-  const rows = tasks.map((task) => [oneLine(task.tenant, 20), ...toRow(task)]);
+interface TableOptions {
+  readonly width: number;
+  readonly isOfAll: boolean;
+  readonly paused: readonly PauseTarget[];
+}
+
+function table(tasks: readonly Listed[], { width, isOfAll, paused }: TableOptions): string[] {
+  const plain = tasks.map((task) => toRow(task, paused));
+  if (!isOfAll) return formatTable(HEADINGS, plain, { width, dropOrder: DROP_ORDER });
+  const rows = plain.map((row, index) => [oneLine(tasks[index]!.tenant, 20), ...row]);
   return formatTable(['TENANT', ...HEADINGS], rows, { width, dropOrder: DROP_ORDER.map((column) => column + 1) });
 }
 
-function toRow(task: Listed): string[] {
+function toRow(task: Listed, paused: readonly PauseTarget[]): string[] {
   const now = Date.now();
   const { id, agent, createdAt, startedAt, endedAt, activity, waiting = 0, inputs = [] } = task;
   const isSteered = task.outcome?.reason?.kind === 'steered';
   const wait = describeProviderWait(task);
-  const status = waiting > 0 ? 'asking' : isSteered ? 'steered' : wait ? 'waiting' : task.status;
+  const isPaused = task.status === 'init' && findPause(paused, task) !== undefined;
+  const status = waiting > 0 ? 'asking' : isSteered ? 'steered' : isPaused ? 'paused' : wait ? 'waiting' : task.status;
   const title = task.title ?? inputs.map(toReplyText).join(' ⏎ ');
   const took = startedAt === undefined ? '' : formatDuration((endedAt ?? now) - startedAt);
   return [

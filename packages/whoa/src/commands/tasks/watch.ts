@@ -54,6 +54,11 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
       else timeline.show(entry);
       return undefined;
     },
+    onTakenBack() {
+      if (values.json) screen.data({ type: 'taken-back' });
+      else timeline.takeBack();
+    },
+    isLive: true,
     onRecord: async (record) => {
       wasLost = await isLostForGood(record);
       return wasLost ? 'stop' : undefined;
@@ -114,6 +119,12 @@ class Timeline {
     if (runEvent.type !== 'call-end') return;
     for (const detail of detailsLines(runEvent.result, this.#screen, { isFull: this.#isFull }))
       this.#screen.line(detail);
+  }
+
+  /** What was printed cannot be removed. */
+  takeBack(): void {
+    [this.#hasText, this.#words] = [false, ''];
+    this.#line(Date.now(), '… its worker was lost: what it said last does not count');
   }
 
   end(task: TaskRecord, isLost: boolean): void {

@@ -16,17 +16,18 @@ export function createServerSource(server: string, { tenant, all, env }: SourceO
   const createClient = (one: string | undefined): TaskClient =>
     createTaskClient({ url: url.href, token, fetch: explained(url, env), ...(one !== undefined && { tenant: one }) });
   const client = createClient(tenant);
-  if (!all) return toSource(client);
+  if (!all) return toSource(client, url.origin);
   const tenants = {
     list: (page: PageRequest) => client.tenants(page),
-    open: (one: string) => toSource(createClient(one)),
+    open: (one: string) => toSource(createClient(one), url.origin),
   };
-  return createAllTenantsSource(tenants, toSource(client));
+  return createAllTenantsSource(tenants, toSource(client, url.origin));
 }
 
-function toSource(client: TaskClient): TaskSource {
+function toSource(client: TaskClient, location: string): TaskSource {
   return {
     ...client,
+    location,
     stopMode: 'graceful',
     cancel: (id, { reason, mode, undo }) => {
       const preset = typeof mode === 'string' ? mode : 'graceful';
@@ -34,10 +35,14 @@ function toSource(client: TaskClient): TaskSource {
     },
     cancelCall: (id, callId, reason) => client.cancelCall(id, callId, reason ? { reason } : {}),
     questions: () => client.questions({ limit: MAX_QUESTIONS }),
-    async follow(id, { onEntry, token: stopping }) {
+    async follow(id, { onEntry, onTakenBack, token: stopping }) {
       const seen = client.follow(id, stopping && { signal: stopping.signal });
       for await (const one of seen) {
         if (one.type === 'end') return one.task;
+        if (one.type === 'taken-back') {
+          onTakenBack?.();
+          continue;
+        }
         const { type: _, ...entry } = one;
         if (onEntry?.(entry as Parameters<typeof onEntry>[0]) === 'stop') break;
       }

@@ -2,7 +2,7 @@ import { createReason } from '@whoa/core/embed';
 import { createRunner, eraseRecords, listPoisonTasks, readFleetLoad, requeueTask, type TaskStore } from '@whoa/tasks';
 import type { WhoaConfig } from '../../config/config.ts';
 import { userName } from '../../terminal/interrupts.ts';
-import { LOCAL_TENANT, openStore, reclaimLost } from '../local-tasks.ts';
+import { describeStore, LOCAL_TENANT, openStore, reclaimLost } from '../local-tasks.ts';
 import { createAllTenantsSource } from './all-tenants.ts';
 import { followTask } from './follow-task.ts';
 import { MAX_QUESTIONS, type SourceOptions, type TaskSource } from './task-source.ts';
@@ -11,18 +11,24 @@ import { MAX_QUESTIONS, type SourceOptions, type TaskSource } from './task-sourc
 export function createStoreSource(config: WhoaConfig, { tenant = LOCAL_TENANT, all, env }: SourceOptions): TaskSource {
   const store = openStore(config, env);
   const ladder = config.stopMode ?? 'graceful';
-  const open = (one: string): TaskSource => createTenantSource(store, { tenant: one, stopMode: ladder });
+  const { location } = describeStore(config, env);
+  const open = (one: string): TaskSource => createTenantSource(store, { tenant: one, stopMode: ladder, location });
   return all ? createAllTenantsSource({ list: (page) => store.tenants(page), open }, open(tenant)) : open(tenant);
 }
 
 /** The tasks of one tenant in a store. */
 export function createTenantSource(
   store: TaskStore,
-  { tenant, stopMode }: { readonly tenant: string } & Pick<TaskSource, 'stopMode'>,
+  {
+    tenant,
+    stopMode,
+    location = 'this store',
+  }: { readonly tenant: string } & Pick<TaskSource, 'stopMode'> & Partial<Pick<TaskSource, 'location'>>,
 ): TaskSource {
   const reasonFor = (message: string | undefined) =>
     createReason({ kind: 'user', by: userName(), via: 'whoa cancel', ...(message && { message }) }, Date.now());
   return {
+    location,
     stopMode,
     get: (id) => store.get({ tenant, id }),
     list: ({ poison = false, ...filter }) =>

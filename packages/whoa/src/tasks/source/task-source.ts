@@ -40,6 +40,8 @@ export interface SourceOptions {
 
 /** Where a command finds its tasks: in a store or on a server. */
 export interface TaskSource extends AsyncDisposable {
+  /** The store or server, for users. */
+  readonly location: string;
   /** The stop mode if the command names none. */
   readonly stopMode: StopMode;
   get(id: string): Promise<TaskRecord | undefined>;

@@ -8,7 +8,7 @@ export class LevelDeadlines {
   #abortAt: number | undefined;
   #killAt: number | undefined;
 
-  constructor(first: StopMode = 'graceful') {
+  constructor(first: StopMode = 'now') {
     this.#ladder = typeof first === 'string' ? LADDERS[first] : first;
   }
 

@@ -28,6 +28,13 @@ function setUp(first?: StopMode) {
 test('each Ctrl-C immediately shows what the stop waits for, how long at most, and what the next one does', () => {
   const { call, stop } = setUp();
   call('bash');
+  expect(stop('abort')).toBe('■ stopping now: interrupting bash, 2 s at most · Ctrl-C again kills it');
+  expect(stop('kill', { after: 1_000 })).toBe('■ killing');
+});
+
+test('with a graceful stopMode there is one step more', () => {
+  const { call, stop } = setUp('graceful');
+  call('bash');
   expect(stop('drain')).toBe('■ stopping: waiting for bash, 10 s at most · Ctrl-C again interrupts it');
   expect(stop('abort', { after: 1_000 })).toBe(
     '■ stopping now: interrupting bash, 2 s at most · Ctrl-C again kills it',
@@ -59,7 +66,7 @@ test('a stop waits for nothing where nothing runs', () => {
 
 test('a call that must finish is not reported as interrupted, and can be left', () => {
   const { call, stop, view, lines } = setUp();
-  view.begin('t0-12345678-abc');
+  view.begin('t-12345678-abc');
   call('pay');
   expect(stop('drain')).toBe('■ stopping');
   expect(stop('abort')).toBe('■ stopping now');
@@ -68,13 +75,13 @@ test('a call that must finish is not reported as interrupted, and can be left', 
   expect(lines.at(-1)).toBe('■ whoa exits in 3 s at most · Ctrl-C again exits now');
   view.leave();
   expect(lines.at(-1)).toBe(
-    `Left while pay has not ended; its processes are ended. '${commandName()} cancel t0-12345678' settles the task.`,
+    `Left while pay has not ended; its processes are ended. '${commandName()} cancel t-12345678' settles the task.`,
   );
 });
 
 test("an agent's question is shown with the way to answer it", () => {
   const { view, lines, show } = setUp();
-  view.begin('t0-12345678-abc', { isQuiet: true });
+  view.begin('t-12345678-abc', { isQuiet: true });
   const content = ['bash', 'ask'].map((tool) => ({
     type: 'call',
     callId: tool,
@@ -83,6 +90,6 @@ test("an agent's question is shown with the way to answer it", () => {
   }));
   show({ type: 'turn-end', turn: 1, message: { role: 'assistant', content, stopReason: 'tool-use' } });
   expect(lines.filter((line) => line.startsWith('?'))).toEqual([
-    `? ask: Which<U+001B>? · to answer: ${commandName()} approve t0-12345678`,
+    `? ask: Which<U+001B>? · to answer: ${commandName()} approve t-12345678`,
   ]);
 });

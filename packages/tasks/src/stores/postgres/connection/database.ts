@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { StoreClosedError } from '../../../errors.ts';
 import type { StoredSettings } from '../../driver.ts';
+import type { HintRow } from '../hints.ts';
 import { findLayout, holdSettings, isUsable, layOut, qualify } from '../layout.ts';
-import type { HintRow } from '../notify/hints.ts';
 import { connectDedicated, describeServer, isOurOwn, type ServerOptions, toConnectionSettings } from './connect.ts';
 import { ConnectionLimit } from './connection-limit.ts';
 import { loadDriver, type Pool, type PooledConnection, Sockets } from './driver.ts';
@@ -38,8 +38,8 @@ export interface Answer<T> {
   readonly notifications: readonly Notification[] | null;
 }
 
-/** The channel of a listener, and the hint for it. */
-export type Notification = readonly [channel: string, hint: HintRow];
+/** The inbox of a process that wants to know, and the hint for it. */
+type Notification = readonly [inbox: string, hint: HintRow];
 
 interface Statement {
   readonly name: string;

@@ -10,7 +10,7 @@ export type Pool = Pg.Pool;
 export type ConnectionSettings = Pg.ClientConfig;
 
 /** How long to wait for a server to confirm the end of a connection. */
-export const CLOSE_TIMEOUT_MS = 1_000;
+const CLOSE_TIMEOUT_MS = 1_000;
 
 /** Loads `pg` when it is first needed. */
 export async function loadDriver(): Promise<Driver> {

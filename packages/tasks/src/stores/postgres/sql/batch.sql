@@ -51,10 +51,11 @@ BEGIN
   RETURN json_build_object('now', now, 'created', created);
 END $$;
 
--- Returns whether any listener is not a worker.
+-- Returns whether anyone but workers wants to hear of changes.
 CREATE FUNCTION fn.is_watched() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN EXISTS (SELECT FROM whoa.watchers w WHERE w.name < 'w:' AND w.until > clock_timestamp());
+  RETURN EXISTS (SELECT FROM whoa.interests i JOIN whoa.inboxes b ON b.inbox = i.inbox AND b.until > clock_timestamp()
+    WHERE i.name < 'w:');
 END $$;
 
 -- Ends tasks that are in no conversation. Returns the status of each; the others are for `finish`.
@@ -95,7 +96,7 @@ END $$;
 -- Reads: tasks, commands. Locks: tasks that no one has locked. Writes: journal, tasks. Returns: orders by ordinal.
 CREATE FUNCTION fn.append_many(
   ids text[], epochs int[], sessions text[], claims text[], afters int[], counts int[], sizes float8[], progresses boolean[],
-  activities text[], max_bytes float8, ordinals int[], positions int[], events json[]
+  activities text[], max_bytes float8, ordinals int[], positions int[], events json[], said float8[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   locked text[] := ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.id = ANY (ids) FOR UPDATE SKIP LOCKED);
@@ -111,13 +112,14 @@ BEGIN
       AND t.status IN ('running', 'cancelling') AND t.position = a.after AND t.journal_bytes + a.size <= max_bytes
     RETURNING a.ordinal, t AS task
   ), kept AS (
-    INSERT INTO whoa.journal (task, position, epoch, at, event)
-    SELECT (w.task).id, e.position, (w.task).epoch, now, e.event
-    FROM written w JOIN unnest(ordinals, positions, events) AS e (ordinal, position, event) ON e.ordinal = w.ordinal
+    INSERT INTO whoa.journal (task, position, epoch, at, event, claim, said)
+    SELECT (w.task).id, e.position, (w.task).epoch, now, e.event, (w.task).claim, e.said
+    FROM written w JOIN unnest(ordinals, positions, events, append_many.said) AS e (ordinal, position, event, said) ON e.ordinal = w.ordinal
   ) SELECT json_agg(json_build_array(w.ordinal, fn.task_orders(w.task, now))), set_config('whoa_store.notifications', (
-    SELECT json_agg(json_build_array(l.channel, json_build_array('journal', l.id, l.tenant, l.worker, l.conversation))) FROM (
-      SELECT DISTINCT x.channel, (w.task).id, (w.task).tenant, (w.task).worker, (w.task).conversation FROM written w
-      JOIN whoa.watchers x ON x.name = ANY (fn.listened(w.task)) AND x.until > clock_timestamp()
+    SELECT json_agg(json_build_array(l.inbox, json_build_array('journal', l.id, l.tenant, l.worker, l.conversation))) FROM (
+      SELECT DISTINCT i.inbox, (w.task).id, (w.task).tenant, (w.task).worker, (w.task).conversation FROM written w
+      JOIN whoa.interests i ON i.name = ANY (fn.listened(w.task))
+      JOIN whoa.inboxes b ON b.inbox = i.inbox AND b.until > clock_timestamp()
     ) l)::text, true)
   INTO orders FROM written w;
   RETURN coalesce(orders, '[]');
@@ -127,7 +129,7 @@ END $$;
 -- Reads: tasks. Locks: tasks in order of id. Writes: tasks, commands, conversations. Returns: receipts.
 CREATE FUNCTION fn.cancel_many(
   tenants text[], ids text[], givens text[], ats float8[], levels text[], abort_mss float8[], kill_mss float8[], undos boolean[],
-  retention_ms float8, own_channel text, max_bytes int
+  retention_ms float8
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks; now float8; reason json; receipts json[] := array_fill(NULL::json, ARRAY[cardinality(ids)]); ordinal int;
@@ -165,6 +167,5 @@ BEGIN
         'killAt', now);
     END IF;
   END LOOP;
-  IF own_channel IS NOT NULL THEN PERFORM fn.notify_own(own_channel, max_bytes); END IF;
   RETURN array_to_json(receipts);
 END $$;

@@ -103,18 +103,3 @@ BEGIN
   DELETE FROM whoa.command_nonces s WHERE s.task = task_id AND s.number <= given - 100 /*maxNonces*/;
   RETURN json_build_object('result', 'accepted', 'number', given);
 END $$;
-
--- Records that a client is reading the journal. Writes only when the last record would soon expire.
--- Reads: tasks. Locks: task, if it writes. Writes: tasks. Returns: nothing.
-CREATE FUNCTION fn.mark_watched(p_tenant text, task_id text, watch_ms float8) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  now float8 := fn.now_ms(); was_until float8; of_stage text;
-BEGIN
-  SELECT coalesce(t.watched_until, 0) INTO was_until FROM whoa.tasks t
-  WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM p_tenant AND t.ended_at IS NULL;
-  IF was_until IS NULL OR was_until >= now + watch_ms / 2 THEN RETURN; END IF;
-  UPDATE whoa.tasks t SET watched_until = now + watch_ms
-  WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM p_tenant AND t.ended_at IS NULL RETURNING t.stage INTO of_stage;
-  -- A reader does not wake a task that waits for an answer.
-  IF FOUND AND now >= was_until AND of_stage <> 'parked' THEN PERFORM fn.send_order(task_id, 'command'); END IF;
-END $$;

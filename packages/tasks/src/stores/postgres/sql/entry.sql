@@ -24,7 +24,7 @@ BEGIN
       quote_ident(current_user), 'default_transaction_isolation = ''read committed''' USING ERRCODE = 'WH001';
   END IF;
   SELECT l.format INTO found FROM whoa.layout l;
-  IF found NOT BETWEEN 1 /*OLDEST_FORMAT*/ AND 1 /*FORMAT*/ THEN RAISE EXCEPTION '%', found USING ERRCODE = 'WH002'; END IF;
+  IF found NOT BETWEEN 2 /*OLDEST_FORMAT*/ AND 2 /*FORMAT*/ THEN RAISE EXCEPTION '%', found USING ERRCODE = 'WH002'; END IF;
   PERFORM set_config('lock_timeout', lock_ms, true), set_config('enable_seqscan', 'off', true),
     set_config('enable_bitmapscan', 'off', true), set_config('enable_hashjoin', 'off', true),
     set_config('enable_mergejoin', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true),
@@ -51,10 +51,11 @@ BEGIN
     || array_to_json(names) || E'\x1e' || hint || E'\x1f', true);
 END $$;
 
--- The names under which a task is listened to.
+-- The names under which processes want to hear of a task.
 CREATE FUNCTION fn.listened(task whoa.tasks) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-  RETURN ARRAY['*', 't:' || task.tenant, 'i:' || task.id, 'w:' || task.worker];
+  RETURN ARRAY['*', 't:' || task.tenant, 'c:' || task.tenant || '/' || task.conversation, 'i:' || task.id,
+    'r:' || task.tenant || '/' || task.id, 'w:' || task.worker];
 END $$;
 
 -- A cancel includes its order, for the claim that holds the task: without the claim no client can forge one.
@@ -65,19 +66,20 @@ BEGIN
       'claim', task.claim, 'orderNumber', task.order_number, 'stop', fn.stop_order(task)) END));
 END $$;
 
--- Returns the listeners of the recorded hints.
-CREATE FUNCTION fn.listeners() RETURNS TABLE (channel text, hint text) LANGUAGE plpgsql STABLE AS $$
+-- Returns who wants the recorded hints.
+CREATE FUNCTION fn.listeners() RETURNS TABLE (inbox text, hint text) LANGUAGE plpgsql STABLE AS $$
 DECLARE
   hints text[] := string_to_array(left(current_setting('whoa_store.hints', true), -1), E'\x1f');
-  -- Most hints have no listener: one look for the names of all.
-  heard text[] := ARRAY(SELECT DISTINCT w.name FROM whoa.watchers w WHERE w.until > clock_timestamp() AND w.name = ANY (
+  -- Most hints interest no one: one look for the names of all.
+  wanted text[] := ARRAY(SELECT DISTINCT i.name FROM whoa.interests i WHERE i.name = ANY (
     ARRAY(SELECT json_array_elements_text(split_part(n.entry, E'\x1e', 1)::json) FROM unnest(hints) AS n (entry))));
 BEGIN
-  IF heard = '{}' THEN RETURN; END IF;
-  RETURN QUERY SELECT found.channel, split_part(n.entry, E'\x1e', 2) FROM unnest(hints) AS n (entry)
+  IF wanted = '{}' THEN RETURN; END IF;
+  RETURN QUERY SELECT found.inbox, split_part(n.entry, E'\x1e', 2) FROM unnest(hints) AS n (entry)
   CROSS JOIN LATERAL (
-    SELECT DISTINCT w.channel FROM json_array_elements_text(split_part(n.entry, E'\x1e', 1)::json) AS a (name)
-    JOIN whoa.watchers w ON w.name = a.name AND w.until > clock_timestamp() WHERE a.name = ANY (heard)
+    SELECT DISTINCT i.inbox FROM json_array_elements_text(split_part(n.entry, E'\x1e', 1)::json) AS a (name)
+    JOIN whoa.interests i ON i.name = a.name JOIN whoa.inboxes b ON b.inbox = i.inbox AND b.until > clock_timestamp()
+    WHERE a.name = ANY (wanted)
   ) found;
 END $$;
 
@@ -85,24 +87,11 @@ CREATE FUNCTION fn.pending_notifications() RETURNS json LANGUAGE plpgsql STABLE 
 BEGIN
   IF current_setting('whoa_store.notifications', true) <> '' THEN RETURN current_setting('whoa_store.notifications')::json; END IF;
   IF coalesce(current_setting('whoa_store.hints', true), '') = '' THEN RETURN NULL; END IF;
-  RETURN (SELECT json_agg(json_build_array(l.channel, l.hint::json)) FROM fn.listeners() l);
+  RETURN (SELECT json_agg(json_build_array(l.inbox, l.hint::json)) FROM fn.listeners() l);
 END $$;
 
--- Notifies with the commit itself, when another round trip would take too long. The caller notifies its own listeners, and
--- those for whom a hint is too long. Only for rare operations: such commits do not run in parallel.
-CREATE FUNCTION fn.notify_own(own_channel text, max_bytes int) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  notification record; left_over json[] := '{}';
-BEGIN
-  FOR notification IN SELECT * FROM fn.listeners() LOOP
-    IF notification.channel <> own_channel AND octet_length(notification.hint) <= max_bytes THEN
-      PERFORM pg_notify(notification.channel, notification.hint);
-    ELSE left_over := left_over || json_build_array(notification.channel, notification.hint::json); END IF;
-  END LOOP;
-  PERFORM set_config('whoa_store.notifications', array_to_json(left_over)::text, true);
-END $$;
-
--- Notifies without waiting for the disk: a lost notification is only a lost hint.
+-- Notifies without waiting for the disk: a lost notification is only a lost hint. Don't notify in a transaction that writes:
+-- if the server's queue is full, it fails.
 -- Reads: nothing. Locks and writes: nothing. Returns: nothing.
 CREATE FUNCTION fn.notify_all(channels text[], payloads text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -110,22 +99,30 @@ BEGIN
   PERFORM pg_notify(n.channel, n.payload) FROM unnest(channels, payloads) AS n (channel, payload);
 END $$;
 
--- Records subscriptions for a while, and removes those that were not renewed.
--- Reads: watchers. Locks: old rows, never waiting. Writes: watchers. Returns: nothing.
-CREATE FUNCTION fn.listen(names text[], of_channel text, for_ms float8) RETURNS void LANGUAGE plpgsql AS $$
+-- Renews an inbox for a while, adds interests to it, and removes inboxes that were not renewed. Returns whether it was there
+-- before, how many there are, and the workers of the tasks that are read from now on.
+-- Reads: inboxes, tasks. Locks: its inbox, old ones never waiting. Writes: inboxes, interests. Returns: these.
+CREATE FUNCTION fn.express(own_inbox text, names text[], for_ms float8) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  moment timestamptz := clock_timestamp();
-BEGIN
-  INSERT INTO whoa.watchers (name, channel, until)
-  SELECT DISTINCT n.name, of_channel, moment + for_ms * interval '1 millisecond' FROM unnest(names) AS n (name)
-  ON CONFLICT (name, channel) DO UPDATE SET until = excluded.until;
-  DELETE FROM whoa.watchers w USING (
-    SELECT o.name, o.channel FROM whoa.watchers o WHERE o.until < moment ORDER BY o.until LIMIT 100 FOR UPDATE SKIP LOCKED
-  ) old WHERE w.name = old.name AND w.channel = old.channel;
-END $$;
--- Reads: watchers. Locks: what it removes. Writes: watchers. Returns: nothing.
-CREATE FUNCTION fn.unlisten(names text[], of_channel text) RETURNS void LANGUAGE plpgsql AS $$
+  moment timestamptz := clock_timestamp(); is_known boolean;
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
-  DELETE FROM whoa.watchers w WHERE w.channel = of_channel AND w.name = ANY (names);
+  UPDATE whoa.inboxes b SET until = moment + for_ms * interval '1 millisecond' WHERE b.inbox = own_inbox;
+  is_known := FOUND;
+  IF NOT is_known THEN INSERT INTO whoa.inboxes (inbox, until) VALUES (own_inbox, moment + for_ms * interval '1 millisecond'); END IF;
+  INSERT INTO whoa.interests (name, inbox) SELECT DISTINCT n.name, own_inbox FROM unnest(names) AS n (name) ON CONFLICT DO NOTHING;
+  DELETE FROM whoa.inboxes b USING (
+    SELECT o.inbox FROM whoa.inboxes o WHERE o.until < moment ORDER BY o.until LIMIT 100 FOR UPDATE SKIP LOCKED
+  ) old WHERE b.inbox = old.inbox;
+  RETURN json_build_object('isKnown', is_known, 'inboxes', (SELECT count(*) FROM whoa.inboxes), 'workers', (
+    SELECT coalesce(json_agg(json_build_array(i.inbox, t.id, t.tenant, t.worker)), '[]')
+    FROM unnest(names) AS n (name) JOIN whoa.tasks t ON t.id = regexp_replace(n.name, '^.*/', '') AND t.stage = 'held'
+    JOIN whoa.interests i ON i.name = 'w:' || t.worker JOIN whoa.inboxes b ON b.inbox = i.inbox AND b.until > moment
+    WHERE n.name = 'r:' || t.tenant || '/' || t.id));
+END $$;
+-- Reads: interests. Locks: what it removes. Writes: interests. Returns: nothing.
+CREATE FUNCTION fn.withdraw(own_inbox text, names text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
+  DELETE FROM whoa.interests i WHERE i.inbox = own_inbox AND i.name = ANY (names);
 END $$;

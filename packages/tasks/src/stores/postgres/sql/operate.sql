@@ -1,17 +1,17 @@
 -- What operators change: deliveries are paused, records are removed.
 
--- Reads: domain. Locks: domain, if it writes. Writes: domain. Returns: what was found last, and whether the client should look.
+-- Reads: store_state. Locks: store_state, if it writes. Writes: store_state. Returns: what was found, and whether to look.
 CREATE FUNCTION fn.share(max_age float8, of_found text) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now float8 := fn.now_ms(); is_due boolean := false;
 BEGIN
   IF of_found IS NOT NULL THEN
-    UPDATE whoa.domain SET shared = of_found;
-  ELSIF EXISTS (SELECT FROM whoa.domain p WHERE now - p.shared_at >= max_age OR p.shared_at > now) THEN
-    UPDATE whoa.domain p SET shared_at = now WHERE now - p.shared_at >= max_age OR p.shared_at > now;
+    UPDATE whoa.store_state SET shared = of_found;
+  ELSIF EXISTS (SELECT FROM whoa.store_state p WHERE now - p.shared_at >= max_age OR p.shared_at > now) THEN
+    UPDATE whoa.store_state p SET shared_at = now WHERE now - p.shared_at >= max_age OR p.shared_at > now;
     is_due := FOUND;
   END IF;
-  RETURN (SELECT json_build_object('isDue', is_due, 'found', p.shared) FROM whoa.domain p);
+  RETURN (SELECT json_build_object('isDue', is_due, 'found', p.shared) FROM whoa.store_state p);
 END $$;
 
 -- Reads: tasks, waiters. Locks: nothing. Writes: paused, waiters. Returns: true.

@@ -57,7 +57,8 @@ DECLARE
 BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM p_tenant;
   IF task.id IS NULL OR task.ended_at <= fn.now_ms() - retention_ms THEN RETURN '[]'; END IF;
-  RETURN (SELECT coalesce(json_agg(json_build_object('position', e.position, 'epoch', e.epoch, 'at', e.at, 'event', e.event)), '[]')
+  RETURN (SELECT coalesce(json_agg(json_build_object('position', e.position, 'epoch', e.epoch, 'at', e.at, 'event', e.event,
+      'claim', e.claim, 'said', e.said)), '[]')
     FROM (SELECT * FROM whoa.journal j WHERE j.task = task_id AND j.position > after ORDER BY j.position LIMIT page) e);
 END $$;
 

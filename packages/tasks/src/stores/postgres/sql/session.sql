@@ -8,9 +8,9 @@
 CREATE FUNCTION fn.record_contact(of_lease_ms float8, now float8, may_sweep boolean, waits boolean DEFAULT false) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
-  state whoa.domain; first float8; expired boolean; has_old boolean := false;
+  state whoa.store_state; first float8; expired boolean; has_old boolean := false;
 BEGIN
-  SELECT * INTO state FROM whoa.domain;
+  SELECT * INTO state FROM whoa.store_state;
   SELECT s.expires_at INTO first FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
   IF state.last_contact_at >= 0 AND state.last_contact_at <= now AND now - state.last_contact_at < of_lease_ms * 0.125 /*contactShare*/
     AND (may_sweep AND first <= now AND now >= state.grace_until
@@ -18,9 +18,9 @@ BEGIN
   THEN RETURN false; END IF;
   -- A transaction that writes it now does the same; only a sweep must wait for the result.
   IF waits THEN
-    SELECT * INTO state FROM whoa.domain FOR UPDATE;
+    SELECT * INTO state FROM whoa.store_state FOR UPDATE;
   ELSE
-    SELECT * INTO state FROM whoa.domain FOR UPDATE SKIP LOCKED;
+    SELECT * INTO state FROM whoa.store_state FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN RETURN false; END IF;
   END IF;
   IF state.last_contact_at < 0 THEN state.last_contact_at := now; END IF;
@@ -44,13 +44,13 @@ BEGIN
   expired := coalesce(may_sweep AND (has_old OR first <= now AND now >= state.grace_until)
     AND now - state.sweep_requested_at >= 1000 /*sweepRequestIntervalMs*/, false);
   IF expired THEN state.sweep_requested_at := now; END IF;
-  UPDATE whoa.domain SET last_contact_at = state.last_contact_at, grace_until = state.grace_until, grace_granted = state.grace_granted,
+  UPDATE whoa.store_state SET last_contact_at = state.last_contact_at, grace_until = state.grace_until, grace_granted = state.grace_granted,
     sweep_requested_at = state.sweep_requested_at;
   RETURN expired;
 END $$;
 
 -- Keeps a session alive, however late the beat, as long as no task was taken from it.
--- Reads: sessions, tasks, commands. Locks: session, confirmed tasks. Writes: sessions, tasks, domain. Returns: unconfirmed orders.
+-- Reads: sessions, tasks, commands. Locks: session, confirmed tasks. Writes: sessions, tasks, store_state. Returns: unconfirmed orders.
 CREATE FUNCTION fn.heartbeat(
   session_id text, ids text[], epochs int[], claims text[], numbers int[], p_held_count int
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -63,9 +63,9 @@ BEGIN
   now := fn.now_ms();
   expired := fn.record_contact(session.lease_ms, now, true);
   -- Don't wait for the lock: if another transaction holds it, the next beat does this.
-  IF (SELECT p.grace_granted FROM whoa.domain p) THEN
-    UPDATE whoa.domain SET grace_granted = false
-    WHERE EXISTS (SELECT FROM whoa.domain FOR UPDATE SKIP LOCKED);
+  IF (SELECT p.grace_granted FROM whoa.store_state p) THEN
+    UPDATE whoa.store_state SET grace_granted = false
+    WHERE EXISTS (SELECT FROM whoa.store_state FOR UPDATE SKIP LOCKED);
   END IF;
   IF p_held_count <= 1000 OR floor(now / 60000) <> floor(session.last_held_at / 60000) THEN
     SELECT count(*) INTO held FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id;
@@ -113,7 +113,7 @@ BEGIN
 END $$;
 
 -- Ends expired sessions and frees their tasks, ends overdue ones, and closes questions that expired, a few at a time.
--- Reads: sessions, tasks. Locks: domain, session, conversation, task. Writes: sessions, tasks, questions. Returns: how many were freed.
+-- Reads: sessions, tasks. Locks: store_state, session, conversation, task. Writes: sessions, tasks, questions. Returns: how many it freed.
 CREATE FUNCTION fn.sweep(p_limit int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   session whoa.sessions; now float8 := fn.now_ms(); until float8; next_at float8; reclaimed int := 0;
@@ -121,7 +121,7 @@ DECLARE
 BEGIN
   SELECT * INTO session FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
   IF session.id IS NOT NULL THEN PERFORM fn.record_contact(session.lease_ms, now, true, true); END IF;
-  SELECT p.grace_until INTO until FROM whoa.domain p;
+  SELECT p.grace_until INTO until FROM whoa.store_state p;
   IF session.id IS NOT NULL AND now < until THEN
     RETURN json_build_object('reclaimed', 0, 'hasMore', more_overdue OR more_expired, 'nextExpiryAt', until, 'now', now);
   END IF;

@@ -45,12 +45,19 @@ BEGIN
     'context', task.context);
 END $$;
 
+-- Returns the inboxes of processes in which clients read a task.
+CREATE FUNCTION fn.readers(task whoa.tasks) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN ARRAY(SELECT i.inbox FROM whoa.interests i JOIN whoa.inboxes b ON b.inbox = i.inbox AND b.until > clock_timestamp()
+    WHERE i.name = 'r:' || task.tenant || '/' || task.id);
+END $$;
+
 -- Returns the complete orders for the worker of a task.
 CREATE FUNCTION fn.task_orders(task whoa.tasks, now float8) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN json_build_object('now', now, 'orderNumber', task.order_number, 'stop', fn.stop_order(task),
     'commands', CASE WHEN task.commands_waiting > 0 THEN fn.task_commands(task.id) END,
-    'isWatched', coalesce(now < task.watched_until, false),
+    'readers', fn.readers(task),
     'questions', CASE WHEN fn.has_questions(task) THEN fn.task_questions(task.id, false) END);
 END $$;
 

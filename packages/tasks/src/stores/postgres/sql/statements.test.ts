@@ -21,3 +21,11 @@ test.each(BY_ID)('only the index of ids serves %j', ({ alias, condition }) => {
   );
   expect(condition).not.toMatch(others);
 });
+
+// A full queue of notifications fails the transaction, and every commit waits for the flush of one that notifies.
+test('only a function that writes nothing notifies', () => {
+  const functions = Object.values(RULE_FILES).flatMap((source) => source.split('CREATE FUNCTION '));
+  const notifying = functions.filter((one) => /pg_notify|\bNOTIFY\b/.test(one.replaceAll(/--.*/g, '')));
+  expect(notifying.map((one) => one.slice(0, one.indexOf('(')))).toEqual(['fn.notify_all']);
+  expect(notifying.join('')).not.toMatch(/INSERT|UPDATE|DELETE/);
+});

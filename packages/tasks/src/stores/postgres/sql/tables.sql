@@ -23,7 +23,7 @@ CREATE TABLE whoa.tasks (
   created_at float8 NOT NULL, started_at float8, ended_at float8,
   stop_level text, stop_reason json, stop_abort_at float8, stop_kill_at float8, stop_undo boolean,
   commands_sent int NOT NULL DEFAULT 0, commands_waiting int NOT NULL DEFAULT 0, order_number int NOT NULL DEFAULT 0,
-  position int NOT NULL DEFAULT 0, journal_bytes float8 NOT NULL DEFAULT 0, activity text, watched_until float8,
+  position int NOT NULL DEFAULT 0, journal_bytes float8 NOT NULL DEFAULT 0, activity text,
   -- Owner of its inputs: its id, or a separate name once they were passed on.
   input_owner text COLLATE "C" NOT NULL, context text, traceparent text, started_by text,
   -- Its sender may not answer: it withdraws no questions.
@@ -68,7 +68,7 @@ CREATE INDEX questions_open ON whoa.questions (tenant, asked_at, id) WHERE state
 CREATE INDEX questions_by_expiry ON whoa.questions (expires_at, task) WHERE state = 'open' AND expires_at IS NOT NULL;
 CREATE TABLE whoa.journal (
   task text COLLATE "C", position int, epoch int NOT NULL, at float8 NOT NULL, event json NOT NULL,
-  PRIMARY KEY (task, position)
+  claim text COLLATE "C" NOT NULL, said float8 NOT NULL, PRIMARY KEY (task, position)
 );
 CREATE TABLE whoa.conversations (
   tenant text COLLATE "C", conversation text COLLATE "C", current text, waiting text[] NOT NULL DEFAULT '{}', debouncing text,
@@ -102,13 +102,16 @@ CREATE TABLE whoa.waiters (
 );
 CREATE INDEX waiters_by_worker ON whoa.waiters (worker);
 -- What the database remembers about time, in one row.
-CREATE TABLE whoa.domain (
+CREATE TABLE whoa.store_state (
   last_contact_at float8 NOT NULL, grace_until float8 NOT NULL, grace_granted boolean NOT NULL, sweep_requested_at float8 NOT NULL,
   shared text, shared_at float8 NOT NULL DEFAULT '-Infinity'
 ) WITH (fillfactor = 50);
-INSERT INTO whoa.domain VALUES (-1, 0, false, 0);
--- Subscriptions ('*' for everything, 't:' a tenant, 'i:' one task, 'w:' a worker), and their channels.
-CREATE TABLE whoa.watchers (
-  name text COLLATE "C", channel text COLLATE "C", until timestamptz NOT NULL, PRIMARY KEY (name, channel)
+INSERT INTO whoa.store_state VALUES (-1, 0, false, 0);
+-- Processes that listen to the bus, and what each wants to hear of: '*' everything, 'c:' a conversation, 'i:' one task, 't:' a
+-- tenant, 'w:' a worker's tasks. Unlogged: after a crash of the server they are written again.
+CREATE UNLOGGED TABLE whoa.inboxes (inbox text COLLATE "C" PRIMARY KEY, until timestamptz NOT NULL);
+CREATE INDEX inboxes_by_expiry ON whoa.inboxes (until);
+CREATE UNLOGGED TABLE whoa.interests (
+  name text COLLATE "C", inbox text COLLATE "C" REFERENCES whoa.inboxes ON DELETE CASCADE, PRIMARY KEY (name, inbox)
 );
-CREATE INDEX watchers_by_expiry ON whoa.watchers (until);
+CREATE INDEX interests_by_inbox ON whoa.interests (inbox);

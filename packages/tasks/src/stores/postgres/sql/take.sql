@@ -233,7 +233,7 @@ BEGIN
     ELSE
       load := NULL;
     END IF;
-    shown := shown || json_build_object('row', row_to_json(task), 'load', load, 'stop', fn.stop_order(task),
+    shown := shown || json_build_object('row', row_to_json(task), 'load', load, 'readers', fn.readers(task), 'stop', fn.stop_order(task),
       'commands', CASE WHEN task.commands_waiting > 0 THEN fn.task_commands(task.id) END,
       'questions', CASE WHEN fn.has_questions(task) THEN fn.task_questions(task.id, false) END);
   END LOOP;

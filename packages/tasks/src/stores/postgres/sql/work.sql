@@ -2,7 +2,7 @@
 
 -- Reads: tasks, journal. Locks: conversation if commands are done, task. Writes: journal, tasks, commands, questions. Returns: orders.
 CREATE FUNCTION fn.append(
-  task_id text, own_epoch int, own_session text, own_claim text, after int, events json[], replaces int[], done int[],
+  task_id text, own_epoch int, own_session text, own_claim text, after int, events json[], said float8[], replaces int[], done int[],
   progress boolean, max_bytes float8, shown text, asked_ids text[], asked json[], expires_ms float8[], closed_ids text[], whys text[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
@@ -40,8 +40,9 @@ BEGIN
     DELETE FROM whoa.journal j WHERE j.task = task_id AND j.position = ANY (replaces);
   END IF;
   IF added > 0 THEN
-    INSERT INTO whoa.journal (task, position, epoch, at, event)
-    SELECT task_id, after + ordinal, own_epoch, now, event FROM unnest(events) WITH ORDINALITY AS batch (event, ordinal);
+    INSERT INTO whoa.journal (task, position, epoch, at, event, claim, said)
+    SELECT task_id, after + b.ordinal, own_epoch, now, b.event, own_claim, b.said
+    FROM unnest(events, append.said) WITH ORDINALITY AS b (event, said, ordinal);
     PERFORM fn.notify(CASE WHEN cardinality(asked_ids) > 0 THEN 'status' ELSE 'journal' END, task);
   END IF;
   IF cardinality(done) > 0 THEN

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { TaskCommand } from '../../../task.ts';
 import { bring, type ContractCase, claim, create, ordersFor, record, TENANT, tryClaim } from '../../case.ts';
 
 /** Cancels, their levels and their receipts; commands. */
@@ -155,7 +156,7 @@ export const cancelCases: readonly ContractCase[] = [
   {
     title: 'a cancel of a task that does not exist is unknown',
     async run({ store }) {
-      assert.deepEqual(await store.cancel({ tenant: TENANT, id: 't0-nothing' }), { result: 'not-found' });
+      assert.deepEqual(await store.cancel({ tenant: TENANT, id: 't-nothing' }), { result: 'not-found' });
     },
   },
   {
@@ -244,9 +245,23 @@ export const cancelCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'a command that no worker would carry out is rejected and not stored',
+    async run({ store }) {
+      const { ref } = await bring(store, 'running');
+      const approve = { type: 'approve', callId: 'c', decision: 'yes' } as unknown as TaskCommand;
+      await assert.rejects(
+        store.send(ref, approve),
+        /^SettingsError: command\.type: expected 'cancel-call' or 'steer'/,
+      );
+      const nameless = { type: 'cancel-call' } as TaskCommand;
+      await assert.rejects(store.send(ref, nameless), /^SettingsError: command\.callId: /);
+      assert.deepEqual(await store.send(ref, { type: 'steer', message: 'a' }), { result: 'accepted', number: 1 });
+    },
+  },
+  {
     title: 'a command to a task that does not exist is unknown',
     async run({ store }) {
-      const receipt = await store.send({ tenant: TENANT, id: 't0-nothing' }, { type: 'steer', message: 'x' });
+      const receipt = await store.send({ tenant: TENANT, id: 't-nothing' }, { type: 'steer', message: 'x' });
       assert.deepEqual(receipt, { result: 'not-found' });
     },
   },

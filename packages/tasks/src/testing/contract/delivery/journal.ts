@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Hint } from '../../../store.ts';
 import {
   bring,
   type ContractCase,
@@ -22,11 +23,36 @@ export const journalCases: readonly ContractCase[] = [
       const { id, ref, by } = await bring(store, 'running');
       const { epoch } = by;
       const { now } = await store.append(by, { after: 0, events: ['a', { b: 1 }] });
+      const { claimHash } = await record(store, id);
       assert.deepEqual(await store.read(ref), [
-        { position: 1, epoch, at: now, event: 'a' },
-        { position: 2, epoch, at: now, event: { b: 1 } },
+        { position: 1, epoch, at: now, event: 'a', claimHash, said: 1 },
+        { position: 2, epoch, at: now, event: { b: 1 }, claimHash, said: 2 },
       ]);
       assert.equal((await record(store, id)).position, 2);
+    },
+  },
+  {
+    title: 'each entry keeps how much its claim had said, and which claim that was',
+    async run({ store }) {
+      const { id, ref, by } = await bring(store, 'running');
+      const first = await record(store, id);
+      await store.append(by, { after: 0, events: ['a', 'b'], said: [7, 9] });
+      await store.append(by, { after: 2, events: ['c'], said: [20], replaces: [2], done: [] });
+      await store.release(by);
+      const second = await claim(store, id);
+      assert.notEqual(second.task.claimHash, first.claimHash);
+      await store.append(second.by, { after: 3, events: ['d'], said: [2] });
+      await store.finish(second.by, { status: 'success' });
+      assert.deepEqual(
+        (await store.read(ref)).map(({ claimHash, said }) => [claimHash, said]),
+        [
+          [first.claimHash, 7],
+          [first.claimHash, 20],
+          [second.task.claimHash, 2],
+        ],
+      );
+      assert.equal((await record(store, id)).claimHash, second.task.claimHash);
+      assert.doesNotMatch(JSON.stringify([await store.read(ref), await record(store, id)]), new RegExp(by.claim));
     },
   },
   {
@@ -140,25 +166,53 @@ export const journalCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a worker learns that a client is reading, and when none is any more',
-    async run({ store, advance }) {
-      const { ref, by } = await bring(store, 'running');
-      assert.equal((await ordersFor(store, by)).isWatched, false);
+    title: 'a worker learns who reads its task, immediately and with each answer, until the reader leaves',
+    async run({ store }) {
+      const { id, ref, by } = await bring(store, 'running');
+      assert.deepEqual((await ordersFor(store, by)).readers, []);
+      const hints = Promise.withResolvers<Hint>();
+      const heard = await store.watch({ worker: 'w1' }, (hint) => hint.type === 'watched' && hints.resolve(hint));
+      const watching = await store.watch({ ...ref, words: true }, () => {});
+      const hint = (await hints.promise) as Hint & { readonly type: 'watched' };
+      assert.equal(hint.id, id);
+      assert.deepEqual((await ordersFor(store, by)).readers, [hint.reader]);
       await store.append(by, { after: 0, events: ['a'] });
-      assert.equal((await store.read(ref, { watchTtlMs: SHORT_MS })).length, 1);
-      assert.equal((await ordersFor(store, by)).isWatched, true);
-      await advance(SHORT_MS);
-      assert.equal((await ordersFor(store, by)).isWatched, false);
+      await store.release(by);
+      assert.deepEqual((await claim(store, id)).orders.readers, [hint.reader]);
+      await watching[Symbol.asyncDispose]();
+      await heard[Symbol.asyncDispose]();
+      assert.deepEqual((await ordersFor(store, nth(store, id, 2))).readers, []);
     },
   },
   {
-    title: 'following an ended task changes nothing',
+    title: 'a reader sees what a worker shows, one of another tenant does not',
+    needs: 'live words',
     async run({ store }) {
-      const { id, ref } = await bring(store, 'success');
-      const before = await record(store, id);
-      await store.read(ref, { watchTtlMs: SHORT_MS });
-      await store.read({ tenant: 'other', id }, { watchTtlMs: SHORT_MS });
-      assert.deepEqual(await record(store, id), before);
+      const { id, ref, by } = await bring(store, 'running');
+      const seen = Promise.withResolvers<Hint>();
+      const other = await store.watch({ tenant: 'other', id, words: true }, () => assert.fail('seen by another'));
+      const reader = await store.watch({ ...ref, words: true }, (hint) => hint.type === 'frame' && seen.resolve(hint));
+      const { readers } = await ordersFor(store, by);
+      assert.equal(readers.length, 1);
+      const { claimHash = '' } = await record(store, id);
+      const said = {
+        kept: 0,
+        position: 0,
+        from: 0,
+        to: 2,
+        at: 1,
+        events: [{ event: { type: 'text', text: 'hi' }, said: 2 }],
+      };
+      let next: Hint | undefined = { type: 'frame', ...ref, frame: { epoch: by.epoch, claimHash, ...said } };
+      const hint = next;
+      const take = (): Hint | undefined => {
+        const taken = next;
+        next = undefined;
+        return taken;
+      };
+      store.show({ readers: () => readers, next: take });
+      assert.deepEqual(await seen.promise, hint);
+      for (const watching of [other, reader]) await watching[Symbol.asyncDispose]();
     },
   },
 ];

@@ -27,7 +27,7 @@ export const leaseCases: readonly ContractCase[] = [
   {
     title: 'a claim of a task that does not exist is unknown',
     async run({ store }) {
-      assert.deepEqual(await tryClaim(store, 't0-nothing'), { result: 'not-found' });
+      assert.deepEqual(await tryClaim(store, 't-nothing'), { result: 'not-found' });
     },
   },
   {

@@ -14,7 +14,7 @@ import {
 } from '../../case.ts';
 import { take, taken } from '../../talk.ts';
 
-const createHeartbeat = (session: string, count: number, rest: object = {}) => ({ domain: 0, session, count, ...rest });
+const createHeartbeat = (session: string, count: number, rest: object = {}) => ({ session, count, ...rest });
 
 /** How workers keep what they have, and how it is taken away. */
 export const sessionCases: readonly ContractCase[] = [
@@ -96,9 +96,9 @@ export const sessionCases: readonly ContractCase[] = [
       const beat = await store.heartbeat(createHeartbeat(by.session, 2));
       assert.ok(beat.result === 'alive' && beat.shouldReconcile);
       const { epoch, claim: nonce } = by;
-      assert.deepEqual(await store.held({ domain: 0, session: by.session }), [{ id, epoch, claim: nonce }]);
+      assert.deepEqual(await store.held({ session: by.session }), [{ id, epoch, claim: nonce }]);
       await store.finish(by, { status: 'success' });
-      assert.deepEqual(await store.held({ domain: 0, session: by.session }), []);
+      assert.deepEqual(await store.held({ session: by.session }), []);
     },
   },
   {

@@ -75,6 +75,7 @@ export const suspectQueueCases: readonly ContractCase[] = [
       const rung = Promise.withResolvers<string>();
       const watching = store.watch({ worker: 'w9' }, (hint) => {
         if (hint.type === 'ready') rung.resolve(hint.agent);
+        if (hint.type === 'resync') rung.resolve('assistant');
       });
       await usingResource(await watching, async () => {
         assert.deepEqual(await taken(store, { worker: 'w9' }), []);

@@ -96,7 +96,7 @@ export const takeCases: readonly ContractCase[] = [
       await expire({ store, advance }, SHORT_MS);
       const { id } = await create(store);
       assert.deepEqual(await store.take({ ...request, takeNumber: 2 }), { result: 'session-ended' });
-      assert.deepEqual(await store.heartbeat({ domain: 0, session: request.session, count: 1 }), {
+      assert.deepEqual(await store.heartbeat({ session: request.session, count: 1 }), {
         result: 'session-ended',
       });
       assert.deepEqual(await tryClaim(store, id, { session: request.session }), { result: 'session-ended' });

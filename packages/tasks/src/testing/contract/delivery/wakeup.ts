@@ -53,14 +53,15 @@ export const wakeupCases: readonly ContractCase[] = [
         const { store } = context;
         await taken(store, { worker: 'idle' });
         const [hint] = await collectWakeups(store, 'idle', () => change(context));
-        if (hint?.type === 'ready') assert.deepEqual([hint.worker, hint.agent, hint.domain], ['idle', 'assistant', 0]);
+        if (hint?.type === 'ready') assert.deepEqual([hint.worker, hint.agent], ['idle', 'assistant']);
       },
     }),
   ),
   {
     title: 'a new task notifies one waiting worker',
     async run({ store }) {
-      const received: string[] = [];
+      // A notification may arrive twice.
+      const received = new Set<string>();
       const workers = ['a', 'b', 'c'];
       let notify = (): void => {};
       const rung = new Promise<void>((resolve) => (notify = resolve));
@@ -69,8 +70,8 @@ export const wakeupCases: readonly ContractCase[] = [
         await taken(store, { worker });
         watches.push(
           await store.watch({ worker }, (hint) => {
-            if (hint.type === 'ready') received.push(worker);
-            if (received.length > 0 || hint.type === 'resync') notify();
+            if (hint.type === 'ready') received.add(worker);
+            if (received.size > 0 || hint.type === 'resync') notify();
           }),
         );
       }
@@ -82,7 +83,7 @@ export const wakeupCases: readonly ContractCase[] = [
         await create(store, { agent: 'other' });
       });
       for (const watching of watches) await watching[Symbol.asyncDispose]();
-      assert.ok(received.length <= 1, `${received.length} were rung`);
+      assert.ok(received.size <= 1, `${received.size} were notified`);
     },
   },
   {

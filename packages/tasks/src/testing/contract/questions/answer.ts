@@ -68,7 +68,7 @@ export const answerCases: readonly ContractCase[] = [
     async run({ store }) {
       const { id, asked } = await ask(store);
       assert.deepEqual(await store.answer({ tenant: 'other', id: asked[0]! }, YES), { result: 'not-found' });
-      for (const one of [`${id}.none`, id, 'nonsense', 't0-none.1', `${asked[0]}.1`]) {
+      for (const one of [`${id}.none`, id, 'nonsense', 't-none.1', `${asked[0]}.1`]) {
         assert.deepEqual(await store.answer({ tenant: TENANT, id: one }, YES), { result: 'not-found' });
       }
       await assert.rejects(store.answer({ tenant: TENANT, id: '' }, YES), TypeError);
@@ -81,14 +81,14 @@ export const answerCases: readonly ContractCase[] = [
       const { by, asked, id } = await ask(store);
       const before = (await ordersFor(store, by)).orderNumber;
       await store.answer({ tenant: TENANT, id: asked[0]! }, YES);
-      const { domain, session, count } = { domain: 0, session: by.session, count: 1 };
-      const beaten = await store.heartbeat({ domain, session, count });
+      const beat = { session: by.session, count: 1 };
+      const beaten = await store.heartbeat(beat);
       assert.ok(beaten.result === 'alive');
       const [order] = beaten.orders;
       assert.deepEqual([order?.id, order?.orderNumber], [id, before + 1]);
       assert.equal(order?.questions?.[0]?.answer?.by, 'ada');
       const confirmed = [{ ...by, orderNumber: before + 1 }];
-      const again = await store.heartbeat({ domain, session, count, confirmed });
+      const again = await store.heartbeat({ ...beat, confirmed });
       assert.ok(again.result === 'alive');
       assert.deepEqual(again.orders, []);
     },

@@ -73,7 +73,7 @@ export const askCases: readonly ContractCase[] = [
       const { id, by } = await ask(store);
       const again = { after: 1, events: ['again'], asks: [toNewQuestion(id, 1)] };
       await assertRefused(store.append(by, again), 'changed');
-      const other = { after: 1, events: ['other'], asks: [toNewQuestion('t0-other', 2)] };
+      const other = { after: 1, events: ['other'], asks: [toNewQuestion('t-other', 2)] };
       await assert.rejects(store.append(by, other), TypeError);
       const twice = [toNewQuestion(id, 2), toNewQuestion(id, 2)];
       await assert.rejects(store.append(by, { after: 1, events: ['twice'], asks: twice }), TypeError);

@@ -33,7 +33,7 @@ export const parkCases: readonly ContractCase[] = [
       assert.deepEqual([worker, epoch, attempts], [undefined, before.epoch + 1, 0]);
       await assertFenced(store.append(by, { after: 1, events: ['late'] }));
       await assertFenced(store.finish(by, { status: 'success' }));
-      assert.deepEqual(await store.held({ domain: 0, session: by.session }), []);
+      assert.deepEqual(await store.held({ session: by.session }), []);
       assert.deepEqual(await tryClaim(store, id), { result: 'waiting' });
       assert.deepEqual(await taken(store), []);
       assert.equal((await store.counts({ tenant: TENANT })).statuses.running, 1);
@@ -122,8 +122,9 @@ export const parkCases: readonly ContractCase[] = [
       const { position, orderNumber } = await record(store, id);
       await store.append(by, { after: position, events: ['more'] });
       assert.equal((await store.park(by, { position, orderNumber })).result, 'busy');
-      await store.read(ref, { watchTtlMs: 1_000 });
+      await store.send(ref, { type: 'cancel-call', callId: 'c' });
       assert.equal((await store.park(by, { position: position + 1, orderNumber })).result, 'busy');
+      await store.append(by, { after: position + 1, events: [], done: [1] });
       assert.equal((await park(store, by)).result, 'parked');
     },
   },
@@ -174,10 +175,11 @@ export const parkCases: readonly ContractCase[] = [
     title: 'a reader of its journal does not wake a parked task',
     async run({ store }) {
       const asking = await askAndPark(store);
-      await store.read(asking.ref, { watchTtlMs: 60_000 });
+      const reader = await store.watch({ ...asking.ref, words: true }, () => {});
       assert.deepEqual(await getWhere(store, asking), ['parked', 'running', 1]);
       await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES);
-      assert.equal((await claim(store, asking.id)).orders.isWatched, true);
+      assert.equal((await claim(store, asking.id)).orders.readers.length, 1);
+      await reader[Symbol.asyncDispose]();
     },
   },
   {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { getShard } from '../../../id.ts';
 import { type ContractCase, claim, create, record, TENANT, tryClaim } from '../../case.ts';
 
 /** What is written down when a task is created. */
@@ -108,23 +107,6 @@ export const createCases: readonly ContractCase[] = [
       const a = await create(store, { key: 'k', conversation: 'a' });
       const b = await create(store, { key: 'k', conversation: 'b' });
       assert.notEqual(a.id, b.id);
-    },
-  },
-  {
-    title: 'the tasks of one conversation share a shard, and their ids contain it',
-    async run({ store }) {
-      const shards = new Set<number>();
-      for (let i = 0; i < 8; i++) shards.add(getShard((await create(store, { conversation: 'c', key: `k${i}` })).id));
-      assert.equal(shards.size, 1);
-    },
-  },
-  {
-    title: 'every id names a domain of the store',
-    async run({ store }) {
-      for (let i = 0; i < 16; i++) {
-        const shard = getShard((await create(store, { conversation: `c${i}` })).id);
-        assert.ok(shard >= 0 && shard < store.domains);
-      }
     },
   },
   {

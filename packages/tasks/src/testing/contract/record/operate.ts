@@ -5,7 +5,6 @@ import { bring, type ContractCase, claim, create, fresh, LEASE_MS, SHORT_MS, TEN
 
 export const take = (store: TaskStore, agents: readonly string[] = ['assistant']): Promise<TakeResult> =>
   store.take({
-    domain: 0,
     session: fresh('session'),
     claim: fresh('claim'),
     takeNumber: 1,
@@ -86,10 +85,10 @@ const pauseCases: readonly ContractCase[] = [
         const worker = fresh('worker');
         const rung = Promise.withResolvers<void>();
         const watch = await store.watch({ worker }, ({ type }) => {
-          if (type === 'ready') rung.resolve();
+          if (type === 'ready' || type === 'resync') rung.resolve();
         });
         const session = fresh('session');
-        const asked = { domain: 0, session, worker, agents: ['assistant'], leaseMs: LEASE_MS, limit: 1 };
+        const asked = { session, worker, agents: ['assistant'], leaseMs: LEASE_MS, limit: 1 };
         await store.take({ ...asked, claim: fresh('claim'), takeNumber: 1 });
         await store.pause(target, false);
         await rung.promise;

@@ -4,7 +4,6 @@ import { bring, type ContractCase, claim, create, fresh, LEASE_MS, record, SHORT
 
 const take = (store: TaskStore, worker: string, limit: number) =>
   store.take({
-    domain: 0,
     session: fresh('session'),
     claim: fresh('claim'),
     takeNumber: 1,

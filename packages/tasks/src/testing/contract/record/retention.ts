@@ -18,7 +18,7 @@ const LEASE_MS = 8 * SHORT_MS;
 
 /** Takes as an idle worker does. Returns whether it is asked to sweep. */
 async function isAskedToSweep(store: TaskStore): Promise<boolean> {
-  const about = { domain: 0, session: fresh('session'), claim: fresh('claim'), worker: 'idle', leaseMs: LEASE_MS };
+  const about = { session: fresh('session'), claim: fresh('claim'), worker: 'idle', leaseMs: LEASE_MS };
   const answer = await store.take({ ...about, takeNumber: 1, agents: ['none'], limit: 1 });
   return answer.result === 'taken' && answer.shouldSweep;
 }

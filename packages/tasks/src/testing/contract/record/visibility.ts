@@ -22,7 +22,7 @@ export const visibilityCases: readonly ContractCase[] = [
       const { id } = await bring(store, 'running');
       const [foreign, nothing] = [
         { tenant: 'other', id },
-        { tenant: 'other', id: 't0-nothing' },
+        { tenant: 'other', id: 't-nothing' },
       ];
       assert.deepEqual(await store.cancel(foreign), await store.cancel(nothing));
       const command = { type: 'cancel-call', callId: 'c' } as const;

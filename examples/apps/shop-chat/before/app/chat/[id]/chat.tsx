@@ -5,10 +5,10 @@ import {
   lastAssistantMessageIsCompleteWithApprovalResponses as isAnswered,
   lastAssistantMessageIsCompleteWithToolCalls as isComplete,
 } from 'ai';
-import { type SubmitEvent, useState } from 'react';
+import { useState } from 'react';
 import type { ShopMessage } from '@/lib/assistant';
+import { Composer } from './composer';
 import { Part } from './part';
-import { upload } from './upload';
 
 export function Chat({ id, loaded }: { id: string; loaded: ShopMessage[] }) {
   const [problem, setProblem] = useState('');
@@ -25,22 +25,19 @@ export function Chat({ id, loaded }: { id: string; loaded: ShopMessage[] }) {
     },
     onError: report,
   });
-  const { messages, sendMessage, stop, status, addToolApprovalResponse } = chat;
+  const { messages, sendMessage, regenerate, stop, status, addToolApprovalResponse } = chat;
   const isBusy = status === 'submitted' || status === 'streaming';
-  const send = async (form: HTMLFormElement) => {
-    const text = String(new FormData(form).get('text'));
-    const files = await upload(form.querySelector<HTMLInputElement>('[type=file]')!.files);
-    form.reset();
-    await sendMessage({ text, files });
-  };
-  const submit = (event: SubmitEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    setProblem('');
-    send(event.currentTarget).catch(report);
-  };
   const answer = (question: string, approved: boolean) => void addToolApprovalResponse({ id: question, approved });
+  const send: typeof sendMessage = (message) => {
+    setProblem('');
+    return sendMessage(message);
+  };
   return (
     <main>
+      <header>
+        <h1>Shop</h1>
+        <a href="/">All chats</a>
+      </header>
       {messages.map((message) => (
         <article key={message.id} className={message.role}>
           {message.parts.map((part, index) => (
@@ -50,18 +47,12 @@ export function Chat({ id, loaded }: { id: string; loaded: ShopMessage[] }) {
         </article>
       ))}
       {problem && <p role="alert">{problem}</p>}
-      <form onSubmit={submit}>
-        <input name="text" placeholder="Ask about your orders" required />
-        <input name="files" type="file" accept="image/png,image/jpeg,image/webp" multiple />
-        <button type="submit" disabled={isBusy}>
-          Send
+      {!isBusy && messages.at(-1)?.role === 'assistant' && (
+        <button className="again" type="button" onClick={() => void regenerate()}>
+          Answer again
         </button>
-        {isBusy && (
-          <button type="button" onClick={() => void stop()}>
-            Stop
-          </button>
-        )}
-      </form>
+      )}
+      <Composer send={send} isBusy={isBusy} canStop={isBusy} stop={() => void stop()} report={report} />
     </main>
   );
 }

@@ -5,9 +5,10 @@ import { history } from '@/lib/chats';
 import { findUser } from '@/lib/login';
 
 export const { GET, POST } = createChatHandler({
-  store: process.env['STORE_URL'],
+  store: process.env['STORE_URL'] ?? 'memory',
   authenticate: findUser,
   history,
   tools,
-  reply: (turn, { principal }) => streamText({ ...assistantFor(principal.name), ...turn }),
+  mustFinish: { refund: { timeoutMs: 20_000 } }, // the bank was asked
+  reply: (turn, { principal }) => streamText(turn.with(assistantFor(principal.name))),
 });

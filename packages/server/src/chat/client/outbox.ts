@@ -1,0 +1,231 @@
+import { type Command, isStop } from './command.ts';
+import { CommandStorage } from './command-storage.ts';
+import { pause } from './pause.ts';
+
+/** A command that the server has not acknowledged. */
+export interface PendingCommand extends Pick<Command, 'id' | 'kind'> {
+  /** `unauthenticated`: it is sent again when the user has logged in. */
+  readonly state: 'sending' | 'waiting' | 'unauthenticated';
+  /** A reload does not lose it. */
+  readonly isKept: boolean;
+}
+
+/** How a command ended. */
+export interface Settled {
+  readonly command: Command;
+  /** Why the server refused it, or that it was given up. */
+  readonly error?: unknown;
+  /** The server keeps the message under another id. */
+  readonly isRenamed?: boolean;
+}
+
+/** Rejects what waits for a command that was given up. */
+export class GivenUpError extends DOMException {
+  constructor() {
+    super('It was given up before it was acknowledged', 'AbortError');
+  }
+}
+
+interface Entry {
+  readonly command: Command;
+  readonly isKept: boolean;
+  /** It was found when the page was loaded. */
+  readonly isRestored: boolean;
+  readonly acknowledged: PromiseWithResolvers<unknown>;
+  state: PendingCommand['state'];
+}
+
+interface OutboxOptions {
+  /** Where it is kept over a reload. */
+  readonly name: string;
+  /**
+   * Sends a command. Resolves with the server's answer, and rejects if there was none or it is a refusal. With `keepalive`
+   * the browser sends it even if the page is closed; then it holds the connection for 30 s, whoever aborts the request.
+   */
+  readonly send: (command: Command, keepalive: boolean) => Promise<unknown>;
+  readonly onChange: () => void;
+  readonly onSettled: (settled: Settled) => void;
+}
+
+const FIRST_WAIT_MS = 300;
+const MAX_WAIT_MS = 15_000;
+/** While a stop waits. */
+const MAX_STOP_WAIT_MS = 1_000;
+/** A stop without a response is sent once more, next to the request that waits: a lost packet is not reported. */
+const SILENT_STOP_MS = 1_000;
+/** How long any other request may wait alone, unless the network is back earlier. */
+const SILENT_MS = 30_000;
+/** Browsers give a page six connections. */
+const MAX_OPEN_REQUESTS = 5;
+/** The server may take it another time. */
+const TEMPORARY: ReadonlySet<number> = new Set([408, 425, 429]);
+const UNAUTHENTICATED = 401;
+
+/**
+ * The commands of a page, each sent until the server has acknowledged or refused it. Those of a chat are sent one after
+ * the other, and stops before everything else. A reload continues with them.
+ */
+export class Outbox {
+  readonly #options: OutboxOptions;
+  readonly #storage: CommandStorage;
+  readonly #restored = new Set<string>();
+  #entries: Entry[] = [];
+  #wake = new AbortController();
+  #isListening = false;
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+    this.#storage = new CommandStorage(options.name);
+  }
+
+  /** Resolves with the server's answer. Rejects if the server refused the command, or it was given up. */
+  add(command: Command): Promise<unknown> {
+    return this.#begin(command, { isKept: this.#storage.add(command), isRestored: false });
+  }
+
+  /** Continues with what the page had not finished when it was loaded again. */
+  restore(chatId: string): void {
+    if (this.#restored.has(chatId)) return;
+    this.#restored.add(chatId);
+    for (const command of this.#storage.read(chatId)) {
+      const isKnown = this.#entries.some((entry) => entry.command.id === command.id);
+      // No one waits for its answer any more.
+      if (!isKnown) this.#begin(command, { isKept: true, isRestored: true }).catch(() => {});
+    }
+  }
+
+  has(id: string): boolean {
+    return this.#entries.some(({ command }) => command.id === id);
+  }
+
+  commands(chatId: string): readonly Command[] {
+    return this.#of(chatId).map(({ command }) => command);
+  }
+
+  pending(chatId: string): readonly PendingCommand[] {
+    return this.#of(chatId).map(({ command: { id, kind }, state, isKept }) => ({ id, kind, state, isKept }));
+  }
+
+  /** Resolves when reading may begin: a stop must be known to the server first. */
+  async untilRead(chatId: string): Promise<void> {
+    for (;;) {
+      const before = this.#of(chatId).find(({ command, isRestored }) => isRestored || isStop(command));
+      if (before === undefined) return;
+      await settled(before);
+    }
+  }
+
+  /** Sends everything that waits now. */
+  retryNow(): void {
+    this.#wake.abort();
+    this.#wake = new AbortController();
+  }
+
+  /** Forgets a command. The server may have it. */
+  giveUp(id: string): void {
+    const entry = this.#entries.find(({ command }) => command.id === id);
+    if (entry !== undefined) this.#settle(entry, { error: new GivenUpError() });
+  }
+
+  #of(chatId: string): readonly Entry[] {
+    return this.#entries.filter(({ command }) => command.chatId === chatId);
+  }
+
+  #begin(command: Command, about: Pick<Entry, 'isKept' | 'isRestored'>): Promise<unknown> {
+    const entry: Entry = { command, ...about, acknowledged: Promise.withResolvers(), state: 'sending' };
+    this.#entries = [...this.#entries, entry];
+    this.#listen();
+    this.#deliver(entry).catch((error: unknown) => this.#settle(entry, { error }));
+    this.#options.onChange();
+    return entry.acknowledged.promise;
+  }
+
+  async #deliver(entry: Entry): Promise<void> {
+    const { command } = entry;
+    const maxMs = isStop(command) ? MAX_STOP_WAIT_MS : MAX_WAIT_MS;
+    const silentMs = command.kind === 'stop' ? SILENT_STOP_MS : SILENT_MS;
+    const open = new Set<Promise<number | undefined>>();
+    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, maxMs)) {
+      for (let before = this.#before(entry); before; before = this.#before(entry)) await settled(before);
+      if (!this.#entries.includes(entry)) return;
+      this.#show(entry, 'sending');
+      const request = this.#request(entry, waitMs === FIRST_WAIT_MS).finally(() => open.delete(request));
+      open.add(request);
+      const answered = new AbortController();
+      const retryMs = await Promise.race([request, this.#waitLong(silentMs, answered.signal)]);
+      answered.abort();
+      if (open.size >= MAX_OPEN_REQUESTS) await Promise.race(open);
+      if (retryMs === undefined || !this.#entries.includes(entry)) continue;
+      // A pause is at least half as long.
+      await pause(isStop(command) ? waitMs : Math.max(waitMs, 2 * Math.min(retryMs, maxMs)), this.#wake.signal);
+    }
+  }
+
+  /** Waits while a request has no response. One that was sent just now is not repeated because the network is back. */
+  async #waitLong(ms: number, answered: AbortSignal): Promise<undefined> {
+    await pause(FIRST_WAIT_MS, answered);
+    if (!answered.aborted) await pause(ms, this.#wake.signal, answered);
+  }
+
+  /** Sends a command once. If the server may take it another time, resolves with how long it wants to be left alone. */
+  async #request(entry: Entry, isFirst: boolean): Promise<number | undefined> {
+    try {
+      const answer = await this.#options.send(entry.command, isFirst && isStop(entry.command));
+      this.#settle(entry, { answer });
+      this.retryNow();
+    } catch (error) {
+      if (isTemporary(error)) {
+        this.#show(entry, getStatus(error) === UNAUTHENTICATED ? 'unauthenticated' : 'waiting');
+        return (error as { retryAfterMs?: number }).retryAfterMs ?? 0;
+      }
+      this.#settle(entry, { error });
+    }
+    return undefined;
+  }
+
+  /** Returns what has to be sent first. */
+  #before(entry: Entry): Entry | undefined {
+    if (isStop(entry.command) || !this.#entries.includes(entry)) return undefined;
+    const others = this.#of(entry.command.chatId);
+    return others.find(({ command }) => isStop(command)) ?? others.slice(0, others.indexOf(entry)).at(-1);
+  }
+
+  #show(entry: Entry, state: Entry['state']): void {
+    if (entry.state === state) return;
+    entry.state = state;
+    this.#options.onChange();
+  }
+
+  #settle(entry: Entry, end: { readonly answer: unknown } | { readonly error: unknown }): void {
+    const { command, acknowledged } = entry;
+    const isGone = !this.#entries.includes(entry);
+    this.#entries = this.#entries.filter((one) => one !== entry);
+    this.#storage.remove(command);
+    if ('error' in end) acknowledged.reject(end.error);
+    else acknowledged.resolve(end.answer);
+    if (isGone) return;
+    this.#options.onChange();
+    this.#options.onSettled({ command, ...('error' in end && end) });
+  }
+
+  /** A page that is closed sends its stops once more; the browser sends them even without the page. */
+  #listen(): void {
+    const { window } = globalThis as { window?: EventTarget };
+    if (this.#isListening || window === undefined) return;
+    this.#isListening = true;
+    window.addEventListener('pagehide', () => {
+      for (const { command } of this.#entries) if (isStop(command)) this.#options.send(command, true).catch(() => {});
+    });
+  }
+}
+
+const settled = ({ acknowledged }: Entry): Promise<unknown> => acknowledged.promise.catch(() => {});
+
+const getStatus = (error: unknown): number | undefined => (error as { statusCode?: number } | undefined)?.statusCode;
+
+/** When the network fails, or takes too long, nothing is known about the server. */
+function isTemporary(error: unknown): boolean {
+  const status = getStatus(error);
+  if (status === undefined) return error instanceof TypeError || error instanceof DOMException;
+  return status >= 500 || status === UNAUTHENTICATED || TEMPORARY.has(status);
+}

@@ -1,0 +1,93 @@
+import type { UIMessageChunk } from 'ai';
+
+/** A reply that this page reads. A resumed one has no name before its first chunk. */
+export interface Reading {
+  readonly runId?: string;
+  /** The message that it continues, which the page has. */
+  readonly continues?: string | undefined;
+  messageId?: string;
+  /** The calls that have no result yet. When the stream ends they wait for somebody, and the reply has not ended. */
+  open?: Set<string>;
+  stopped?: Promise<unknown> | undefined;
+  /** Resolves when it has a name, or has ended. */
+  readonly named: PromiseWithResolvers<void>;
+  /** Resolves when the stream has ended. */
+  readonly over: PromiseWithResolvers<void>;
+  /** Another tab reads it and passes it on. */
+  readonly isPassed?: boolean;
+  /** The connection is lost and opened again. */
+  isLost?: boolean;
+}
+
+/** The replies of each chat that a page reads. */
+export class ReplyReadings {
+  readonly #readings = new Map<string, Set<Reading>>();
+  /** Chats in which replies may have ended that the page did not read, or read beside newer ones. */
+  readonly #stale = new Set<string>();
+  readonly #onChange: (chatId: string, isStale: boolean) => void;
+
+  constructor(onChange: (chatId: string, isStale: boolean) => void) {
+    this.#onChange = onChange;
+  }
+
+  of(chatId: string): readonly Reading[] {
+    return [...(this.#readings.get(chatId) ?? [])];
+  }
+
+  add(chatId: string, about: Pick<Reading, 'runId' | 'continues' | 'isPassed'>): Reading {
+    const reading: Reading = { ...about, named: Promise.withResolvers(), over: Promise.withResolvers() };
+    if (about.runId !== undefined) reading.named.resolve();
+    const readings = this.#readings.get(chatId) ?? new Set();
+    if (readings.size > 0 || (about.runId === undefined && !about.isPassed)) this.#stale.add(chatId);
+    this.#readings.set(chatId, readings.add(reading));
+    this.#onChange(chatId, false);
+    return reading;
+  }
+
+  remove(chatId: string, reading: Reading): void {
+    const readings = this.#readings.get(chatId);
+    if (readings?.delete(reading)) {
+      this.#onChange(chatId, this.#stale.has(chatId) && reading.open?.size === 0);
+      if (readings.size === 0) this.#stale.delete(chatId);
+    }
+    reading.named.resolve();
+    reading.over.resolve();
+  }
+}
+
+interface Watcher {
+  /** Called with every chunk, when the reading knows the name that it has. */
+  readonly onChunk: (chunk: UIMessageChunk, isEnd: boolean) => void;
+  readonly onEnd: () => void;
+}
+
+/**
+ * Reads the name of a reply from its chunks. Ends a stopped reply, because the SDK ignores `abort` chunks; and tells a
+ * failure last, because the SDK reads nothing after it.
+ */
+export function watch(reading: Reading, { onChunk, onEnd }: Watcher): TransformStream<UIMessageChunk, UIMessageChunk> {
+  let reason: string | undefined;
+  let failure: UIMessageChunk | undefined;
+  return new TransformStream({
+    transform(chunk, controller) {
+      if (chunk.type === 'start' && chunk.messageId !== undefined) {
+        reading.messageId = chunk.messageId;
+        reading.open ??= new Set();
+        reading.named.resolve();
+      }
+      if ('toolCallId' in chunk)
+        reading.open?.[chunk.type.startsWith('tool-output') ? 'delete' : 'add'](chunk.toolCallId);
+      const isEnd = chunk.type === 'finish' || chunk.type === 'abort';
+      if (chunk.type === 'abort') reason = chunk.reason ?? 'stopped';
+      onChunk(chunk, isEnd);
+      if (isEnd) onEnd();
+      if (chunk.type === 'error') failure = chunk;
+      else controller.enqueue(chunk);
+    },
+    flush(controller) {
+      onEnd();
+      if (failure !== undefined) controller.enqueue(failure);
+      if (reason !== undefined) throw new DOMException(reason, 'AbortError');
+    },
+  });
+}

@@ -1,0 +1,3 @@
+import { ALL_CASES, testStops } from './stop-anywhere.ts';
+
+testStops(ALL_CASES);
