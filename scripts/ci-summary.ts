@@ -55,11 +55,11 @@ for (const stage of stages) {
   failed += count('failed') || (hasFailed ? 1 : 0);
 }
 
-/** The results of each test file: of its second run, if there was one. */
+/** The results of each test file: of its last run alone, if it failed among others. */
 function readResults(stage: string): readonly FileResult[] {
   const parse = (file: string): Report => JSON.parse(read(file)) as Report;
   const again = files.includes(`${stage}.again.json`) ? parse(`${stage}.again.json`).testResults : [];
-  if (again.length > 0) console.log(`${stage}: ${again.length} files ran twice, because the host took the CPU away`);
+  for (const { name } of again) console.log(`flaky: ${relative('.', name)} failed in ${stage} and then ran three times alone`);
   const isRepeated = new Set(again.map(({ name }) => name));
   return [...parse(`${stage}.json`).testResults.filter(({ name }) => !isRepeated.has(name)), ...again];
 }

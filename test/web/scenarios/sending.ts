@@ -185,6 +185,8 @@ export const SENDING: readonly Scenario[] = [
       await isPending(chat, ['stop']);
       await restore();
       await untilStored(site, HALF);
+      // The page reads when the stop's response has arrived, which may be after the server has stored the reply.
+      await until(() => seen.includes('stream'));
       await isQuiet(chat);
       expect(seen.indexOf('stop')).toBeGreaterThan(-1);
       expect(seen.indexOf('stream')).toBeGreaterThan(seen.indexOf('stop'));
