@@ -59,7 +59,8 @@ for (const stage of stages) {
 function readResults(stage: string): readonly FileResult[] {
   const parse = (file: string): Report => JSON.parse(read(file)) as Report;
   const again = files.includes(`${stage}.again.json`) ? parse(`${stage}.again.json`).testResults : [];
-  for (const { name } of again) console.log(`flaky: ${relative('.', name)} failed in ${stage} and then ran three times alone`);
+  for (const { name } of again)
+    console.log(`flaky: ${relative('.', name)} failed in ${stage} and then ran three times alone`);
   const isRepeated = new Set(again.map(({ name }) => name));
   return [...parse(`${stage}.json`).testResults.filter(({ name }) => !isRepeated.has(name)), ...again];
 }

@@ -2,7 +2,7 @@
 // reports syntax errors, lines that are too long, and operations that do not name their locks.
 // test/tasks/postgres-functions.int.test.ts checks what only a server knows, such as whether a column exists.
 import { loadModule, parsePlPgSQLSync, parseSync } from 'libpg-query';
-import { RULE_FILES } from '../packages/tasks/src/stores/postgres/sql/rule-files.ts';
+import { RULE_FILES } from '../packages/tasks/src/ledger/postgres/sql/rule-files.ts';
 
 await loadModule();
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { inlineRules } from '../scripts/inline-rules.ts';
 import { createWorkspace } from './workspace.ts';
 
-const READER = new URL('../packages/tasks/src/stores/read-rule-files.ts', import.meta.url).href;
+const READER = new URL('../packages/tasks/src/ledger/read-rule-files.ts', import.meta.url).href;
 
 test('a built module holds the files next to its source, and reads none', async () => {
   const sql = 'SELECT \'`$`\' || "\\n\u2028";\n';

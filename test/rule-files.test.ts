@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { TRANSITIONS, type Transition } from '../packages/tasks/src/rules/transitions.ts';
-import { RULE_FILES } from '../packages/tasks/src/stores/postgres/sql/rule-files.ts';
+import { RULE_FILES } from '../packages/tasks/src/ledger/postgres/sql/rule-files.ts';
+import { TRANSITIONS, type Transition } from '../packages/tasks/src/ledger/rules/transitions.ts';
 import { lintSql } from '../scripts/lint-sql.ts';
 import { createSqlFiles, stampConstants, writeTransitions } from '../scripts/rules/sql.ts';
 import { toAssignments } from '../scripts/rules/sql-transitions.ts';
@@ -10,7 +10,7 @@ import { ROOT } from './docs/pages.ts';
 
 test('the files have the current rules', () => {
   for (const [name, text] of Object.entries(createSqlFiles(RULE_FILES))) {
-    expect(readFileSync(join(ROOT, 'packages/tasks/src/stores/postgres/sql', name), 'utf8'), name).toBe(text);
+    expect(readFileSync(join(ROOT, 'packages/tasks/src/ledger/postgres/sql', name), 'utf8'), name).toBe(text);
   }
 });
 

@@ -26,15 +26,15 @@ test('a source that is newer than the build of its package is found, and tests a
 test('a rule that is newer than the built module that holds it is found', () => {
   using root = createWorkspace({
     'packages/tasks/package.json': '{}',
-    'packages/tasks/src/postgres/sql/take.sql': '',
+    'packages/tasks/src/ledger/postgres/sql/take.sql': '',
     'packages/tasks/dist/.tsbuildinfo': '',
     'packages/tasks/dist/postgres/sql/rule-files.js': '',
   });
   const touch = (file: string, seconds: number): void => utimesSync(root.at(file), seconds, seconds);
   touch('packages/tasks/dist/.tsbuildinfo', 100);
-  touch('packages/tasks/src/postgres/sql/take.sql', 200);
+  touch('packages/tasks/src/ledger/postgres/sql/take.sql', 200);
   touch('packages/tasks/dist/postgres/sql/rule-files.js', 199);
-  expect(findUnbuilt(root.path)).toBe('packages/tasks/src/postgres/sql/take.sql');
+  expect(findUnbuilt(root.path)).toBe('packages/tasks/src/ledger/postgres/sql/take.sql');
   touch('packages/tasks/dist/postgres/sql/rule-files.js', 201);
   expect(findUnbuilt(root.path)).toBeUndefined();
 });

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { PostgresStoreOptions } from '../../packages/tasks/src/stores/postgres.ts';
+import type { PostgresStoreOptions } from '../../packages/tasks/src/ledger/postgres.ts';
 import { startPostgres } from '../../test/servers/postgres.ts';
 import type { Bare, BenchCase } from './bare.ts';
 

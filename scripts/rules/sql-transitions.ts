@@ -1,5 +1,5 @@
 // The transitions of a task as assignments of the Postgres store.
-import type { Transition } from '../../packages/tasks/src/rules/transitions.ts';
+import type { Transition } from '../../packages/tasks/src/ledger/rules/transitions.ts';
 
 export type Transitions = Readonly<Record<string, Transition>>;
 

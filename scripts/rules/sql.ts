@@ -1,13 +1,14 @@
 // The generated parts of the Postgres store's SQL files: `rules.sql` with the tables; in the other files every constant
 // with its name behind it, such as `100 /*maxPromoted*/`, and the assignments below every line that names a transition,
 // such as `-- Rule: release and ready; released = own_claim`.
+
+import { BACKGROUND } from '../../packages/tasks/src/ledger/rules/background.ts';
+import { FORMAT, OLDEST_FORMAT } from '../../packages/tasks/src/ledger/rules/format.ts';
+import * as rules from '../../packages/tasks/src/ledger/rules/rules.ts';
+import { STATUS_TABLE } from '../../packages/tasks/src/ledger/rules/status.ts';
+import { toLostMessage } from '../../packages/tasks/src/ledger/rules/suspects.ts';
+import { TRANSITIONS } from '../../packages/tasks/src/ledger/rules/transitions.ts';
 import { MAX_SHOWN_TASKS } from '../../packages/tasks/src/overview.ts';
-import { BACKGROUND } from '../../packages/tasks/src/rules/background.ts';
-import { FORMAT, OLDEST_FORMAT } from '../../packages/tasks/src/rules/format.ts';
-import * as rules from '../../packages/tasks/src/rules/rules.ts';
-import { toLostMessage } from '../../packages/tasks/src/rules/suspects.ts';
-import { TRANSITIONS } from '../../packages/tasks/src/rules/transitions.ts';
-import { STATUS_TABLE } from '../../packages/tasks/src/status.ts';
 import { type Transitions, toAssignments } from './sql-transitions.ts';
 
 const { SETTLE, SUSPECTS, UNDO, AFTER_RESERVED, LEVEL_RANKS, ADMISSION_TABLE } = rules;
@@ -78,7 +79,7 @@ END $$;`;
 
 const RANKS = Object.entries(LEVEL_RANKS).map(([level, rank]) => `WHEN ${toSqlLiteral(level)} THEN ${rank}`);
 
-const TABLES = `-- Written by \`npm run rules\` from status.ts and rules/rules.ts.
+const TABLES = `-- Written by \`npm run rules\` from status.ts and rules.ts.
 
 -- Returns the next status of a task, or why the action is rejected.
 ${toLookup(STATUS_TABLE, { name: 'next_status', row: 'status', column: 'p_action' })}

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { createSqliteSessions } from '@whoa/tasks/internal';
 import { expect, onTestFinished, test } from 'vitest';
-import type { StoredSession } from '../../packages/tasks/src/stores/sqlite-sessions.ts';
+import type { StoredSession } from '../../packages/tasks/src/ledger/sqlite-sessions.ts';
 import { until } from '../promises/fixture.ts';
 import { SERVER } from '../tools/mcp-server.ts';
 import { ask, edit, type Message } from './acp-editor.ts';

@@ -3,7 +3,7 @@ import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { STATUS_TABLE } from '../../packages/tasks/src/status.ts';
+import { STATUS_TABLE } from '../../packages/tasks/src/ledger/rules/status.ts';
 
 const run = promisify(execFile);
 /** Long enough for the largest configuration on a busy machine. */

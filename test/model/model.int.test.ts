@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { STATUS_TABLE } from '../../packages/tasks/src/status.ts';
+import { STATUS_TABLE } from '../../packages/tasks/src/ledger/rules/status.ts';
 import { checkModel, toModel } from './check.ts';
 import { plantedModelBugs, SMALL } from './configurations.ts';
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { CallResult, Json, Message } from '@whoa/core';
 import type { AnswerReceipt, TaskRecord } from '@whoa/tasks';
 import type { ClaimRef } from '@whoa/tasks/store';
-import type { Batch, Orders } from '../../packages/tasks/src/delivery.ts';
+import type { Batch, Orders } from '../../packages/tasks/src/delivery/worker-store.ts';
 import type { QuestionKind } from '../../packages/tasks/src/question.ts';
 import { findAsked } from './approvals.ts';
 import type { SimulationContext } from './context.ts';

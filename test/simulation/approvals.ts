@@ -1,5 +1,5 @@
 import type { ClaimRef } from '@whoa/tasks/store';
-import type { Batch, Orders } from '../../packages/tasks/src/delivery.ts';
+import type { Batch, Orders } from '../../packages/tasks/src/delivery/worker-store.ts';
 import type { SimulationContext } from './context.ts';
 import type { Commit } from './network.ts';
 import type { Effect } from './work.ts';

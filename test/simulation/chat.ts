@@ -1,7 +1,7 @@
 import type { TaskRecord } from '@whoa/tasks';
 import type { ClaimRef } from '@whoa/tasks/store';
 import type { Violation } from '../../packages/core/src/testing/history.ts';
-import type { TakenTask } from '../../packages/tasks/src/delivery.ts';
+import type { TakenTask } from '../../packages/tasks/src/delivery/worker-store.ts';
 import type { SimulationContext } from './context.ts';
 import type { Commit } from './network.ts';
 

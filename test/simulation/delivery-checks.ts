@@ -1,7 +1,13 @@
 import type { CreateReceipt, TaskStore } from '@whoa/tasks';
 import type { ClaimRef, Hint } from '@whoa/tasks/store';
 import type { Violation } from '../../packages/core/src/testing/history.ts';
-import type { Batch, Heartbeat, HeartbeatResult, TakeRequest, TakeResult } from '../../packages/tasks/src/delivery.ts';
+import type {
+  Batch,
+  Heartbeat,
+  HeartbeatResult,
+  TakeRequest,
+  TakeResult,
+} from '../../packages/tasks/src/delivery/worker-store.ts';
 import type { Commit } from './network.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Effect } from './work.ts';

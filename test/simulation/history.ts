@@ -2,7 +2,7 @@ import type { HistoryEntry } from '@whoa/core/testing';
 import type { JournalEntry, TaskRecord, TaskStore } from '@whoa/tasks';
 import type { ClaimRef } from '@whoa/tasks/store';
 import type { Violation } from '../../packages/core/src/testing/history.ts';
-import type { TakenTask } from '../../packages/tasks/src/delivery.ts';
+import type { TakenTask } from '../../packages/tasks/src/delivery/worker-store.ts';
 import type { Commit } from './network.ts';
 import type { Effect } from './work.ts';
 

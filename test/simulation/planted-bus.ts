@@ -8,7 +8,7 @@ export const plantedInBus: readonly PlantedBug[] = [
     bus: 'drops',
     changes: [
       {
-        file: 'run/claim/take-loop.ts',
+        file: 'delivery/take-loop.ts',
         find: 'const poll = (): void => {\n      this.wake();',
         replace: 'const poll = (): void => {',
       },

@@ -36,7 +36,7 @@ export const plantedInMixed: readonly PlantedBug[] = [
   ),
   one(
     'an answer does not wake a parked task',
-    'operations/stage.ts',
+    'ledger/operations/stage.ts',
     "if (task.stage === 'parked') return wake(ordered, context);",
     '',
   ),
@@ -54,7 +54,7 @@ export const plantedInMixed: readonly PlantedBug[] = [
   ),
   one(
     'a second answer replaces the first',
-    'operations/answer.ts',
+    'ledger/operations/answer.ts',
     "if (question.state !== 'open') return toTooLate(question);",
     "if (question.state === 'closed') return toTooLate(question);",
   ),
@@ -72,13 +72,13 @@ export const plantedInMixed: readonly PlantedBug[] = [
   ),
   one(
     'an expired question does not wake a parked task',
-    'operations/answer.ts',
+    'ledger/operations/answer.ts',
     "else sendOrder(task, 'command', context);",
     'else tables.saveTask(task);',
   ),
   one(
     'a task is parked though its worker has not read an answer',
-    'operations/work.ts',
+    'ledger/operations/work.ts',
     "if (own.status !== 'running' || !isRead || open === 0 || pending > 0) {",
     "if (own.status !== 'running' || open + pending === 0) {",
   ),
@@ -132,25 +132,25 @@ export const plantedInMixed: readonly PlantedBug[] = [
   ),
   one(
     'a late answer is not given the reason',
-    'rules/questions.ts',
+    'ledger/rules/questions.ts',
     "const why = closed?.why ?? 'answered';",
     "const why = 'ended' as NonNullable<Question['closed']>['why'];",
   ),
   one(
     'another tenant may answer',
-    'operations/answer.ts',
+    'ledger/operations/answer.ts',
     'task?.tenant === tenant ? tables.question(owner, id) : undefined',
     'tables.question(owner, id)',
   ),
   one(
     'the newest chat message is answered first',
-    'operations/queue.ts',
+    'ledger/operations/queue.ts',
     'const [successor, ...others] = waiting;',
     'const [successor, ...others] = waiting.toReversed();',
   ),
   one(
     'a stop also ends later messages',
-    'operations/queue.ts',
+    'ledger/operations/queue.ts',
     'if (successor !== undefined) promote(tables.task(successor)!, context);',
     `if (successor !== undefined && task.stop?.reason.by !== undefined) {
     leaveConversation(endUnstarted(tables.task(successor)!, task.stop.reason, context), context);
@@ -160,13 +160,13 @@ export const plantedInMixed: readonly PlantedBug[] = [
   ),
   one(
     'two messages of a chat are answered at the same time',
-    'operations/queue.ts',
+    'ledger/operations/queue.ts',
     "if (current === undefined || admission === 'start') {",
     "if (current === undefined || admission === 'start' || policy === 'queue') {",
   ),
   one(
     'a reply is written into the history of its chat twice',
-    'operations/work.ts',
+    'ledger/operations/work.ts',
     'tables.addHistory(conversation, newMessages);',
     'tables.addHistory(conversation, [...newMessages, ...newMessages]);',
   ),

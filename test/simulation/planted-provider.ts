@@ -18,7 +18,7 @@ export const plantedInProvider: readonly PlantedBug[] = [
   ),
   one(
     'a stop waits for the provider',
-    'operations/work.ts',
+    'ledger/operations/work.ts',
     "if (delayMs > 0 && released.status === 'init') delayUntil(",
     'if (delayMs > 0) delayUntil(',
   ),

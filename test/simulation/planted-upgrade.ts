@@ -6,25 +6,25 @@ const one = plantOn('upgrade');
 export const plantedInUpgrade: readonly PlantedBug[] = [
   one(
     'a process writes without checking the format',
-    'stores/sqlite/database.ts',
+    'ledger/sqlite/database.ts',
     'this.#checkFormat();\n      const value = work();',
     'const value = work();',
   ),
   one(
     'a process reads without checking the format',
-    'stores/sqlite/database.ts',
+    'ledger/sqlite/database.ts',
     'this.#checkFormat();\n      return value;',
     'return value;',
   ),
   one(
     'a newer release writes its format when it opens the store',
-    'stores/sqlite/database.ts',
+    'ledger/sqlite/database.ts',
     'if (this.format > 0) return;',
     '',
   ),
   one(
     'a newer release does not add its columns to a store that exists',
-    'stores/sqlite/database.ts',
+    'ledger/sqlite/database.ts',
     'for (const one of this.missing()) {',
     'for (const one of this.format === 0 ? this.missing() : []) {',
   ),

@@ -9,12 +9,12 @@ const CACHE = join(import.meta.dirname, '../../.cache');
 /** Messages between simulated processes neither take real time nor wait for it: their order must depend on the seed alone. */
 const IN_PROCESS: readonly Change[] = [
   {
-    file: 'stores/sqlite.ts',
+    file: 'ledger/sqlite.ts',
     find: 'new FileBus(file, pollIntervalMs)',
     replace: 'globalThis.createBus()',
   },
   {
-    file: 'stores/notify/outbox.ts',
+    file: 'bus/outbox.ts',
     find: 'if (!isLast) this.#pulse =',
     replace: 'if (false) this.#pulse =',
   },

@@ -71,9 +71,9 @@ function toBrokenSeed(error: unknown): SeedReport {
 async function loadTasks(folder: string): Promise<Tasks> {
   const load = (file: string): Promise<object> => import(pathToFileURL(join(folder, file)).href) as Promise<object>;
   const files = [
-    'stores/memory.ts',
-    'stores/factory.ts',
-    'migration/migration.ts',
+    'ledger/memory.ts',
+    'ledger/factory.ts',
+    'ledger/migration/migration.ts',
     'run/store-runner.ts',
     'run/questions/approvals.ts',
     'follow/follow.ts',

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { World } from '@whoa/core/embed';
 import type { TaskStore } from '@whoa/tasks';
 import type { Violation } from '../../packages/core/src/testing/history.ts';
-import type { TakeResult } from '../../packages/tasks/src/delivery.ts';
+import type { TakeResult } from '../../packages/tasks/src/delivery/worker-store.ts';
 
 type Tasks = typeof import('@whoa/tasks');
 

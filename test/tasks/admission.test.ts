@@ -7,7 +7,7 @@ import {
   type Policy,
   reduceConversation,
 } from '../../packages/core/src/conversation/policy.ts';
-import { ADMISSION_TABLE, type Admission } from '../../packages/tasks/src/rules/rules.ts';
+import { ADMISSION_TABLE, type Admission } from '../../packages/tasks/src/ledger/rules/rules.ts';
 
 const POLICIES = Object.keys(ADMISSION_TABLE) as Policy[];
 /** A run inside a process starts in the step that admits its message, so there is no `init`. */

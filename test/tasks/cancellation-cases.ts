@@ -5,8 +5,8 @@ import {
   type CancellationStoreConfig,
   createCancellationStore,
 } from '../../packages/tasks/src/compat/cancellations/cancellation-store.ts';
+import { createMemoryStore } from '../../packages/tasks/src/ledger/memory.ts';
 import { createRunner } from '../../packages/tasks/src/run/store-runner.ts';
-import { createMemoryStore } from '../../packages/tasks/src/stores/memory.ts';
 import { TASK, untilCancelled } from './runner-set-up.ts';
 
 interface Kept {

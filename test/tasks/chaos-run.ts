@@ -1,5 +1,5 @@
 import type { StoreCancelReceipt, TaskRecord } from '@whoa/tasks';
-import type { FinalStatus } from '../../packages/tasks/src/status.ts';
+import type { FinalStatus } from '../../packages/tasks/src/ledger/rules/status.ts';
 
 export interface ChaosReport {
   readonly runs: number;

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import type { JournalEntry, TaskRecord, TaskStore } from '@whoa/tasks';
-import { LIMITS } from '../../packages/tasks/src/rules/rules.ts';
+import { LIMITS } from '../../packages/tasks/src/ledger/rules/rules.ts';
 import { retryWhileUnavailable } from './ask-until-answered.ts';
 import { type ChaosReport, type ChaosRun, TENANT } from './chaos-run.ts';
 

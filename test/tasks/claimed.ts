@@ -1,4 +1,4 @@
-import type { ClaimRef } from '../../packages/tasks/src/delivery.ts';
+import type { ClaimRef } from '../../packages/tasks/src/delivery/worker-store.ts';
 import type { TaskStore } from '../../packages/tasks/src/store.ts';
 
 /** Claims a task for a worker that is not there, or throws. */

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { TaskStore, TaskSummary } from '@whoa/tasks';
-import { LIMITS } from '../../packages/tasks/src/rules/rules.ts';
+import { LIMITS } from '../../packages/tasks/src/ledger/rules/rules.ts';
 import { type Child, startChild } from './child.ts';
 import { openStore } from './open-store.ts';
 import type { SharedStoreKind } from './shared-stores.ts';

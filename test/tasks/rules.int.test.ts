@@ -1,8 +1,8 @@
 import { createPostgresStore } from '@whoa/tasks/internal';
 import { expect, test } from 'vitest';
-import { ADMISSION_TABLE } from '../../packages/tasks/src/rules/rules.ts';
-import { STATUS_TABLE } from '../../packages/tasks/src/status.ts';
-import { qualify } from '../../packages/tasks/src/stores/postgres/layout.ts';
+import { qualify } from '../../packages/tasks/src/ledger/postgres/layout.ts';
+import { ADMISSION_TABLE } from '../../packages/tasks/src/ledger/rules/rules.ts';
+import { STATUS_TABLE } from '../../packages/tasks/src/ledger/rules/status.ts';
 import { borrowPostgres } from '../servers/borrow.ts';
 import { query } from '../servers/query.ts';
 

@@ -1,6 +1,6 @@
 import { createSqliteSessions } from '@whoa/tasks/internal';
 import { expect, test } from 'vitest';
-import type { StoredSession } from '../../packages/tasks/src/stores/sqlite-sessions.ts';
+import type { StoredSession } from '../../packages/tasks/src/ledger/sqlite-sessions.ts';
 import { startChild, temporaryFolder } from './child.ts';
 
 const toText = ({ messages }: StoredSession): string[] => messages.map((one) => (one as { content: string }).content);

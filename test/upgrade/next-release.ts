@@ -49,15 +49,15 @@ const sqliteSaved = 'else updateTask(database, task, before);';
 /** Tasks get a mark when they are taken, once the format is 3. Until then it writes what this release writes. */
 export const nextFormat: readonly Change[] = [
   {
-    file: 'rules/format.ts',
+    file: 'ledger/rules/format.ts',
     find: 'FORMAT: number = 2;\n/** The oldest',
     replace: 'FORMAT: number = 3;\n/** The oldest',
   },
   addingMark('postgres'),
-  { file: 'stores/postgres/sql/entry.sql', find: '2 /*FORMAT*/', replace: '3 /*FORMAT*/' },
-  { file: 'stores/postgres/layout.ts', find: 'const VERSION = 1;', replace: 'const VERSION = 2;' },
+  { file: 'ledger/postgres/sql/entry.sql', find: '2 /*FORMAT*/', replace: '3 /*FORMAT*/' },
+  { file: 'ledger/postgres/layout.ts', find: 'const VERSION = 1;', replace: 'const VERSION = 2;' },
   {
-    file: 'stores/postgres/sql/take.sql',
+    file: 'ledger/postgres/sql/take.sql',
     find: postgresTaken,
     replace: `IF (SELECT l.format FROM whoa.layout l) >= 3 THEN
     UPDATE whoa.tasks t SET mark = 'two' WHERE t.id = ANY (ids);
@@ -66,7 +66,7 @@ export const nextFormat: readonly Change[] = [
   },
   addingMark('sqlite'),
   {
-    file: 'stores/sqlite/tables.ts',
+    file: 'ledger/sqlite/tables.ts',
     find: sqliteSaved,
     replace: `${sqliteSaved}
       if (database.format >= 3 && task.stage === 'held') database.run("UPDATE tasks SET mark = 'two' WHERE id = ?", [task.id]);`,
@@ -76,5 +76,5 @@ export const nextFormat: readonly Change[] = [
 function addingMark(store: string): Change {
   const column = "{ table: 'tasks', column: 'mark', type: 'text' }";
   const index = "{ index: 'tasks_marked', on: 'tasks (mark)' }";
-  return { file: `stores/${store}/additions.ts`, find: '[] = [];', replace: `[] = [${column}, ${index}];` };
+  return { file: `ledger/${store}/additions.ts`, find: '[] = [];', replace: `[] = [${column}, ${index}];` };
 }

@@ -1,14 +1,14 @@
 // Start here: a store, and a runner that runs tasks from it.
-export { createTaskStore } from './stores/factory.ts';
-export type { TaskStoreConfig } from './stores/store-config.ts';
+export { createTaskStore } from './ledger/factory.ts';
+export type { TaskStoreConfig } from './ledger/store-config.ts';
 export { createRunner } from './run/store-runner.ts';
 export { followTask, type FollowEvent } from './follow/follow.ts';
 export { createStoreConversations, type StoreConversations } from './conversation/conversations.ts';
 
 // Stores.
-export { createMemoryStore } from './stores/memory.ts';
+export { createMemoryStore } from './ledger/memory.ts';
 export type { TaskStore } from './store.ts';
-export { migrateStore, type MigrationPlan } from './migration/migration.ts';
+export { migrateStore, type MigrationPlan } from './ledger/migration/migration.ts';
 
 // Tasks.
 export type {
@@ -22,8 +22,8 @@ export type {
   ConversationRef,
   ConversationRecord,
 } from './task.ts';
-export { type TaskStatus, isFinalStatus } from './status.ts';
-export type { JournalEvent } from './journal-event.ts';
+export { type TaskStatus, isFinalStatus } from './ledger/rules/status.ts';
+export type { JournalEvent } from './run/journal/journal-event.ts';
 export type { CreateReceipt, SendReceipt, StoreCancelReceipt, ListFilter, ListPage } from './store.ts';
 export type { StoreReply } from './conversation/reply.ts';
 
@@ -31,7 +31,7 @@ export type { StoreReply } from './conversation/reply.ts';
 export type { Runner, StartedTask, RunnerOptions, RunnerEvent } from './run/runner.ts';
 export type { TaskHandler, TaskContext, SelfManagedWork } from './run/work.ts';
 export { createBackground, type Background, createBackgroundKey } from './run/background.ts';
-export type { TaskEngine, EngineFactory } from './engine.ts';
+export type { TaskEngine, EngineFactory } from './delivery/engine.ts';
 
 // Approvals by users who are elsewhere.
 export { createTaskApprovals, type TaskApprovals } from './run/questions/approvals.ts';

@@ -1,6 +1,6 @@
 import type { Json } from '@whoa/core';
+import type { TaskStatus } from './ledger/rules/status.ts';
 import type { Question } from './question.ts';
-import type { TaskStatus } from './status.ts';
 import type { ConversationRef, TaskRef } from './task.ts';
 
 /** What operators ask of a store. Lists without a tenant cross tenants: don't show them to users. */

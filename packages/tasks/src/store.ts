@@ -1,10 +1,10 @@
 import type { CancelReason, CancelReasonInit, Policy, StopLevel } from '@whoa/core';
 import type { CancelOptions } from '@whoa/core/embed';
-import type { WorkerStore } from './delivery.ts';
-import type { ChangeSource } from './hint.ts';
+import type { ChangeSource } from './bus/hint.ts';
+import type { WorkerStore } from './delivery/worker-store.ts';
+import type { FinalStatus, TaskStatus } from './ledger/rules/status.ts';
 import type { OperatorStore } from './overview.ts';
 import type { AnswerReceipt, NewAnswer, QuestionRef } from './question.ts';
-import type { FinalStatus, TaskStatus } from './status.ts';
 import type {
   ConversationRecord,
   ConversationRef,
@@ -17,8 +17,8 @@ import type {
   TaskSummary,
 } from './task.ts';
 
-export type { FinishResult, ReleaseResult } from './delivery.ts';
-export type { Hint, PushedOrder, WatchFilter } from './hint.ts';
+export type { Hint, PushedOrder, WatchFilter } from './bus/hint.ts';
+export type { FinishResult, ReleaseResult } from './delivery/worker-store.ts';
 export type { RemoveReceipt } from './overview.ts';
 
 /**

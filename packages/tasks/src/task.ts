@@ -1,7 +1,7 @@
 import type { AppContext, CancelReason, Json, Policy, StopLevel, Usage } from '@whoa/core';
 import { settings } from '@whoa/core/internal';
+import type { FinalStatus, TaskStatus } from './ledger/rules/status.ts';
 import type { Question } from './question.ts';
-import type { FinalStatus, TaskStatus } from './status.ts';
 
 /** Identifies a task to a caller that may only see one tenant's tasks. */
 export interface TaskRef {

@@ -1,6 +1,6 @@
 // Saves its own sessions and a shared one, and reports which it has saved.
 import { createSqliteSessions } from '@whoa/tasks/internal';
-import type { StoredSession } from '../../../packages/tasks/src/stores/sqlite-sessions.ts';
+import type { StoredSession } from '../../../packages/tasks/src/ledger/sqlite-sessions.ts';
 
 const [file = '', name = '', count = '0'] = process.argv.slice(2);
 await using sessions = createSqliteSessions<StoredSession>({ file });

@@ -1,7 +1,7 @@
 import type { TaskRef, TaskStore, TaskSummary } from '@whoa/tasks';
 import type { ClaimRef } from '@whoa/tasks/store';
-import { SETTLE } from '../../../packages/tasks/src/rules/rules.ts';
-import { toAgent, toReadyQueueName } from '../../../packages/tasks/src/rules/suspects.ts';
+import { SETTLE } from '../../../packages/tasks/src/ledger/rules/rules.ts';
+import { toAgent, toReadyQueueName } from '../../../packages/tasks/src/ledger/rules/suspects.ts';
 
 export const TENANTS: readonly string[] = ['acme', 'other'];
 export const WORKERS: readonly string[] = ['w1', 'w2', 'w3'];

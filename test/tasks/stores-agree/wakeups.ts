@@ -1,6 +1,6 @@
 import type { TaskSummary } from '@whoa/tasks';
-import { SETTLE } from '../../../packages/tasks/src/rules/rules.ts';
-import { toReadyQueueName } from '../../../packages/tasks/src/rules/suspects.ts';
+import { SETTLE } from '../../../packages/tasks/src/ledger/rules/rules.ts';
+import { toReadyQueueName } from '../../../packages/tasks/src/ledger/rules/suspects.ts';
 
 /** Stores rarely record that a worker still waits, so one that asked longer ago may already count as gone. */
 const FRESH_MS = 30_000;

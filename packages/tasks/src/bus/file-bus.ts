@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, type FSWatcher, fstatSync, readdirSync, readSync, unlinkSync, watch, writeSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { systemClock } from '@whoa/core/embed';
-import { openBusFile } from '../stores/sqlite/database-file.ts';
+import { openBusFile } from '../ledger/sqlite/database-file.ts';
 import { type Bus, Listeners, MAX_MESSAGE_BYTES } from './bus.ts';
 
 /** Beyond this size the next file is begun, and the one before the last is removed. */

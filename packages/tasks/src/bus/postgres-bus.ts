@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '@whoa/core/embed';
-import { checkSession, connectDedicated, type ServerOptions } from '../stores/postgres/connection/connect.ts';
+import { checkSession, connectDedicated, type ServerOptions } from '../ledger/postgres/connection/connect.ts';
 import { type Bus, MAX_MESSAGE_BYTES } from './bus.ts';
 import { Joiner, toPieces } from './pieces.ts';
 import { type Listening, Reception } from './reception.ts';

@@ -1,7 +1,7 @@
 // Compatible with programs that already cancel by a key, an event or a polled function. New code cancels through the store.
 
 // Cancel by key.
-export { createCancellationRegistry, type CancellationRegistry, type Registration } from '../registry.ts';
+export { createCancellationRegistry, type CancellationRegistry, type Registration } from './registry.ts';
 
 // Cancel by a task's id, apart from the task store.
 export { type CancellationStore, createCancellationStore } from './cancellations/cancellation-store.ts';
@@ -12,4 +12,4 @@ export {
   type EventChannel,
   createCancelMessage,
   type CancelMessage,
-} from '../run/claim/channel.ts';
+} from '../run/channel.ts';

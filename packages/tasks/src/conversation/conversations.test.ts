@@ -15,10 +15,10 @@ import { z } from 'zod';
 import { alterStore } from '../../../../test/tasks/altered-store.ts';
 import type { CancelledWork } from '../../../core/src/conversation/describe.ts';
 import type { HookError } from '../../../core/src/stop/hooks.ts';
-import { createCancelMessage, createEventChannel } from '../run/claim/channel.ts';
+import { createMemoryStore } from '../ledger/memory.ts';
+import { createCancelMessage, createEventChannel } from '../run/channel.ts';
 import { createRunner } from '../run/store-runner.ts';
 import type { TaskStore } from '../store.ts';
-import { createMemoryStore } from '../stores/memory.ts';
 import { createStoreConversations, type StoreConversationsOptions } from './conversations.ts';
 import type { StoreReply } from './reply.ts';
 

@@ -11,12 +11,12 @@ import {
 } from '@whoa/core';
 import { type CancelOptions, systemWorld, type World } from '@whoa/core/embed';
 import { createListener, createReplySender, MESSAGE_RULES, POLICY_RULE, settings } from '@whoa/core/internal';
+import { retryLostResponse } from '../delivery/retry-lost-response.ts';
 import { LeaseLostError } from '../errors.ts';
-import { retryLostResponse } from '../run/claim/retry-lost-response.ts';
+import { isFinalStatus } from '../ledger/rules/status.ts';
 import { type Runner, type RunnerOptions, StoreFullError } from '../run/runner.ts';
 import { RUNNER_RULES } from '../run/runner-rules.ts';
 import { createRunner } from '../run/store-runner.ts';
-import { isFinalStatus } from '../status.ts';
 import type { StoreCancelReceipt } from '../store.ts';
 import type { TaskRef } from '../task.ts';
 import { ObservedConversations, type StoreConversationHooks } from './observed.ts';

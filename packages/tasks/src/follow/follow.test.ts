@@ -4,8 +4,8 @@ import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, expectTypeOf, test } from 'vitest';
 import { alterStore } from '../../../../test/tasks/altered-store.ts';
 import { StoreBusyError } from '../errors.ts';
+import { createMemoryStore } from '../ledger/memory.ts';
 import { createRunner } from '../run/store-runner.ts';
-import { createMemoryStore } from '../stores/memory.ts';
 import { type FollowEvent, followTask } from './follow.ts';
 
 const TASK = { tenant: 'acme', agent: 'assistant', input: 'hello' };

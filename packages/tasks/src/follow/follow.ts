@@ -1,6 +1,6 @@
 import { CancellationToken, isCancelledError, SettingsError } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
-import type { JournalEvent } from '../journal-event.ts';
+import type { JournalEvent } from '../run/journal/journal-event.ts';
 import type { ClientStore } from '../store.ts';
 import type { JournalEntry, TaskRecord, TaskRef } from '../task.ts';
 import { formatPlace, parsePlace, type Seen } from './live-text.ts';

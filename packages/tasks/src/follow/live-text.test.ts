@@ -1,6 +1,6 @@
 import type { Json } from '@whoa/core';
 import { expect, test } from 'vitest';
-import type { Frame } from '../hint.ts';
+import type { Frame } from '../bus/hint.ts';
 import type { JournalEntry } from '../task.ts';
 import { formatPlace, LiveText, parsePlace, type Seen } from './live-text.ts';
 

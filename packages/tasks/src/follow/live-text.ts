@@ -1,6 +1,6 @@
-import type { Frame } from '../hint.ts';
+import type { Frame } from '../bus/hint.ts';
+import { isFinalStatus } from '../ledger/rules/status.ts';
 import { countSaid, isCut, isWords, skipSaid, unwrapEntry } from '../run/journal/entry.ts';
-import { isFinalStatus } from '../status.ts';
 import type { JournalEntry, TaskRecord } from '../task.ts';
 
 /** What a reader sees, and where it is then. */

@@ -1,6 +1,6 @@
 import type { CancellationToken } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
-import type { Frame } from '../hint.ts';
+import type { Frame } from '../bus/hint.ts';
 import type { JournalEntry, TaskRecord } from '../task.ts';
 import { LiveText, type Place, type Seen } from './live-text.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';

@@ -2,11 +2,11 @@ import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { type Around, alterStore } from '../../../../test/tasks/altered-store.ts';
 import { claimFor } from '../../../../test/tasks/claimed.ts';
-import { hashClaim } from '../claim-hash.ts';
+import type { Frame } from '../bus/hint.ts';
 import { StoreBusyError } from '../errors.ts';
-import type { Frame } from '../hint.ts';
+import { hashClaim } from '../ledger/claim-hash.ts';
+import { createMemoryStore } from '../ledger/memory.ts';
 import type { Hint } from '../store.ts';
-import { createMemoryStore } from '../stores/memory.ts';
 import { type FollowEvent, type FollowOptions, followTask } from './follow.ts';
 
 /** The longest that a reader waits for something no hint came of. */

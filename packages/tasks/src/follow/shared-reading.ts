@@ -1,8 +1,8 @@
 import { CancellationToken } from '@whoa/core';
 import { type Clock, type World, waitUntilLevel } from '@whoa/core/embed';
+import type { Frame } from '../bus/hint.ts';
 import { TaskNotFoundError } from '../errors.ts';
-import type { Frame } from '../hint.ts';
-import { isFinalStatus } from '../status.ts';
+import { isFinalStatus } from '../ledger/rules/status.ts';
 import type { ClientStore, Hint } from '../store.ts';
 import type { JournalEntry, TaskRecord, TaskRef } from '../task.ts';
 import { LiveText, type Place } from './live-text.ts';

@@ -1,17 +1,17 @@
 // For Whoa's own packages. Anything here may change in any release.
 
 // Stores by kind. Others use `createTaskStore`.
-export { createSqliteStore } from '../stores/sqlite.ts';
-export { createPostgresStore } from '../stores/postgres.ts';
+export { createSqliteStore } from '../ledger/sqlite.ts';
+export { createPostgresStore } from '../ledger/postgres.ts';
 
 // What operators see.
 export type { TenantPage, WorkerPage, QueuePage, QuestionPage } from '../overview.ts';
 
 // The rest.
-export { createSqliteSessions } from '../stores/sqlite-sessions.ts';
-export { getDefaultPath as getDefaultSqlitePath } from '../stores/sqlite/database-file.ts';
+export { createSqliteSessions } from '../ledger/sqlite-sessions.ts';
+export { getDefaultPath as getDefaultSqlitePath } from '../ledger/sqlite/database-file.ts';
 export { RUNNER_RULES } from '../run/runner-rules.ts';
-export { readStoreConfig } from '../stores/store-config.ts';
+export { readStoreConfig } from '../ledger/store-config.ts';
 export { mapInBatches } from '../operate/map-in-batches.ts';
 export { cancelBackground } from '../run/background.ts';
 export { type PendingQuestion, PendingQuestions } from '../follow/pending-questions.ts';

@@ -1,7 +1,7 @@
 import type { CancelReasonInit } from '@whoa/core';
 import type { CancelOptions } from '@whoa/core/embed';
 import { settings } from '@whoa/core/internal';
-import type { TaskStatus } from '../status.ts';
+import type { TaskStatus } from '../ledger/rules/status.ts';
 import type { ClientStore, StoreCancelReceipt } from '../store.ts';
 import type { TaskSummary } from '../task.ts';
 import { mapInBatches } from './map-in-batches.ts';

@@ -1,5 +1,5 @@
+import { SETTLE } from '../ledger/rules/rules.ts';
 import type { OperatorStore, PauseTarget, Queue } from '../overview.ts';
-import { SETTLE } from '../rules/rules.ts';
 
 /** One agent, over all tenants. */
 interface AgentLoad {

@@ -1,8 +1,8 @@
 import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
-import { LIMITS } from '../rules/rules.ts';
+import { createMemoryStore } from '../ledger/memory.ts';
+import { LIMITS } from '../ledger/rules/rules.ts';
 import type { TaskStore } from '../store.ts';
-import { createMemoryStore } from '../stores/memory.ts';
 import { bring, claim, create, expire, TENANT, tryClaim } from '../testing/case.ts';
 import { cancelTasks } from './cancel-tasks.ts';
 import { eraseRecords } from './erase.ts';

@@ -1,5 +1,5 @@
 import type { Json } from '@whoa/core';
-import { isFinalStatus } from '../status.ts';
+import { isFinalStatus } from '../ledger/rules/status.ts';
 import type { ClientStore, ListPage } from '../store.ts';
 import type { TaskRecord, TaskRef } from '../task.ts';
 

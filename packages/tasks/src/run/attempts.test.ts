@@ -5,9 +5,9 @@ import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { alterStore } from '../../../../test/tasks/altered-store.ts';
-import type { Batch } from '../delivery.ts';
+import type { Batch } from '../delivery/worker-store.ts';
+import { createMemoryStore } from '../ledger/memory.ts';
 import type { TaskStore } from '../store.ts';
-import { createMemoryStore } from '../stores/memory.ts';
 import { createRunner } from './store-runner.ts';
 
 const TASK = { tenant: 'acme', agent: 'assistant', input: 'hello' };

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { CancelReasonInit } from '@whoa/core';
 import { systemWorld, type WorkContext } from '@whoa/core/embed';
-import { BACKGROUND, findBackgroundOwner } from '../rules/background.ts';
+import { BACKGROUND, findBackgroundOwner } from '../ledger/rules/background.ts';
 import type { ClientStore, StoreCancelReceipt } from '../store.ts';
 import type { ConversationRef, TaskRef, TaskResponse, TaskSummary } from '../task.ts';
 import type { TaskFunction, TaskHandler } from './work.ts';

@@ -1,6 +1,6 @@
 import { CancellationToken, type Run } from '@whoa/core';
 import type { UserMessage } from '@whoa/core/embed';
-import type { Orders } from '../delivery.ts';
+import type { Orders } from '../delivery/worker-store.ts';
 import type { NumberedCommand } from '../task.ts';
 import type { Journal } from './journal/journal.ts';
 import { toUserMessage } from './work.ts';

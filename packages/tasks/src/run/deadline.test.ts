@@ -3,7 +3,7 @@ import { reply } from '@whoa/core/model';
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { claimFor, expireSessions } from '../../../../test/tasks/claimed.ts';
-import { createMemoryStore } from '../stores/memory.ts';
+import { createMemoryStore } from '../ledger/memory.ts';
 import { createRunner } from './store-runner.ts';
 import type { SelfManagedWork, TaskHandler } from './work.ts';
 

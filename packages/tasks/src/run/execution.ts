@@ -1,12 +1,12 @@
 import { guard, type Json, type RunEvent } from '@whoa/core';
-import type { ClaimRef, TakenTask } from '../delivery.ts';
+import { ClaimHolder } from '../delivery/claim-holder.ts';
+import type { Session } from '../delivery/session.ts';
+import type { ClaimRef, TakenTask } from '../delivery/worker-store.ts';
 import { LeaseLostError } from '../errors.ts';
-import type { FinalStatus } from '../status.ts';
+import type { FinalStatus } from '../ledger/rules/status.ts';
 import type { TaskOutcome, TaskRecord } from '../task.ts';
 import type { AdoptedRun } from './adopted-run.ts';
 import { followRun, runAgent } from './agent-work.ts';
-import { ClaimHolder } from './claim/claim-holder.ts';
-import type { Session } from './claim/session.ts';
 import { readJournal } from './journal/read-journal.ts';
 import { outcomeOfWork } from './outcome.ts';
 import { ProviderWaiter } from './provider-wait.ts';

@@ -1,6 +1,6 @@
 import type { CancellationToken } from '@whoa/core';
 import { expect, test } from 'vitest';
-import { createTaskStore } from '../stores/factory.ts';
+import { createTaskStore } from '../ledger/factory.ts';
 import { createRunner } from './store-runner.ts';
 import type { SelfManagedContext } from './work.ts';
 

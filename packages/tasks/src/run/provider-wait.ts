@@ -1,9 +1,9 @@
 import type { Outcome, RunEvent } from '@whoa/core';
 import type { World } from '@whoa/core/embed';
 import type { ModelError } from '@whoa/core/model';
-import type { PostponedTurn } from '../journal-event.ts';
+import type { ClaimHolder } from '../delivery/claim-holder.ts';
 import type { ProviderWait } from '../task.ts';
-import type { ClaimHolder } from './claim/claim-holder.ts';
+import type { PostponedTurn } from './journal/journal-event.ts';
 import type { RunnerOptions } from './runner.ts';
 
 interface WaiterOptions {

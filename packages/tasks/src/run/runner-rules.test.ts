@@ -2,9 +2,9 @@ import { createAgent, SettingsError } from '@whoa/core';
 import { reply } from '@whoa/core/model';
 import { expect, test } from 'vitest';
 import { createStoreConversations } from '../conversation/conversations.ts';
-import { createTaskStore } from '../stores/factory.ts';
-import { createMemoryStore } from '../stores/memory.ts';
-import type { TaskStoreConfig } from '../stores/store-config.ts';
+import { createTaskStore } from '../ledger/factory.ts';
+import { createMemoryStore } from '../ledger/memory.ts';
+import type { TaskStoreConfig } from '../ledger/store-config.ts';
 import { createRunner } from './store-runner.ts';
 
 const store = createMemoryStore();

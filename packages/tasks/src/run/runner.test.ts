@@ -14,7 +14,7 @@ import {
   untilCancelled,
 } from '../../../../test/tasks/runner-set-up.ts';
 import { JournalGapError } from '../errors.ts';
-import { createMemoryStore } from '../stores/memory.ts';
+import { createMemoryStore } from '../ledger/memory.ts';
 import { UnknownOutcomeError } from '../unknown-outcome.ts';
 import { createRunner } from './store-runner.ts';
 

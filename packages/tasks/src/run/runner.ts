@@ -2,12 +2,12 @@ import type { CancellationToken, Policy, Run, RunEvent, StopMode } from '@whoa/c
 import type { World } from '@whoa/core/embed';
 import type { HookError, Hooks } from '@whoa/core/internal';
 import type { CancellationStore } from '../compat/cancellations/cancellation-store.ts';
-import type { FinalStatus } from '../status.ts';
+import type { FinalStatus } from '../ledger/rules/status.ts';
 import type { CreateReceipt, TaskStore } from '../store.ts';
 import type { NewTask, TaskRecord, TaskRef, TaskResponse } from '../task.ts';
 import type { AdoptOptions } from './adopted-run.ts';
 import type { Background } from './background.ts';
-import type { EventChannel } from './claim/channel.ts';
+import type { EventChannel } from './channel.ts';
 import type { TaskApprovals } from './questions/approvals.ts';
 import type { TaskHandler } from './work.ts';
 

@@ -1,16 +1,16 @@
 import { CancellationToken, type Run, type RunEvent, SettingsError, type StopMode } from '@whoa/core';
 import { createListener, settings, toPreset } from '@whoa/core/internal';
-import type { TakenTask } from '../delivery.ts';
+import { HandBack } from '../delivery/hand-back.ts';
+import { OrderListener } from '../delivery/order-listener.ts';
+import { retryLostResponse } from '../delivery/retry-lost-response.ts';
+import { Sweeper } from '../delivery/sweeper.ts';
+import { TakeLoop } from '../delivery/take-loop.ts';
+import { WorkerSession } from '../delivery/worker-session.ts';
+import type { TakenTask } from '../delivery/worker-store.ts';
 import { type NewTask, type TaskRef, type TaskResponse, toTaskResponse } from '../task.ts';
 import { AdoptedRun, type AdoptOptions, PAUSED } from './adopted-run.ts';
 import { withBackground } from './background.ts';
-import type { EventChannel } from './claim/channel.ts';
-import { HandBack } from './claim/hand-back.ts';
-import { OrderListener } from './claim/order-listener.ts';
-import { retryLostResponse } from './claim/retry-lost-response.ts';
-import { Sweeper } from './claim/sweeper.ts';
-import { TakeLoop } from './claim/take-loop.ts';
-import { WorkerSession } from './claim/worker-session.ts';
+import type { EventChannel } from './channel.ts';
 import { Execution, type ExecutionEnd } from './execution.ts';
 import { readJournal } from './journal/read-journal.ts';
 import {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import type { ClaimRef, ClaimRequest, ClaimResult, Orders, TaskLoad } from '../delivery.ts';
-import type { TaskStatus } from '../status.ts';
+import type { ClaimRef, ClaimRequest, ClaimResult, Orders, TaskLoad } from '../delivery/worker-store.ts';
+import type { TaskStatus } from '../ledger/rules/status.ts';
+import type { StoreOptions } from '../ledger/store-options.ts';
 import type { TaskStore } from '../store.ts';
-import type { StoreOptions } from '../store-options.ts';
 import type { NewTask, TaskRecord, TaskRef, TaskSummary } from '../task.ts';
 
 /** What a case works with: a fresh store, and time that passes when told. */

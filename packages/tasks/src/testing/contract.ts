@@ -1,5 +1,5 @@
+import type { StoreOptions } from '../ledger/store-options.ts';
 import type { TaskStore } from '../store.ts';
-import type { StoreOptions } from '../store-options.ts';
 import { type CaseContext, type ContractCase, usingResource } from './case.ts';
 import { conversationCancelCases } from './contract/conversation/cancel.ts';
 import { contextCases } from './contract/conversation/context.ts';

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createVirtualWorld } from '@whoa/core/testing';
+import { createMemoryStore } from '../ledger/memory.ts';
+import { createSqliteStore } from '../ledger/sqlite.ts';
+import type { StoreOptions } from '../ledger/store-options.ts';
 import type { TaskStore } from '../store.ts';
-import type { StoreOptions } from '../store-options.ts';
-import { createMemoryStore } from '../stores/memory.ts';
-import { createSqliteStore } from '../stores/sqlite.ts';
 import type { StoreKind } from './contract.ts';
 
 /** The memory store under the contract. */

@@ -1,5 +1,5 @@
-import type { ClaimRef } from '../delivery.ts';
-import type { FinalStatus, TaskStatus } from '../status.ts';
+import type { ClaimRef } from '../delivery/worker-store.ts';
+import type { FinalStatus, TaskStatus } from '../ledger/rules/status.ts';
 
 /** What one task must look like, told in the fewest words. */
 export interface ModelTask {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type * as FastCheck from 'fast-check';
-import type { ClaimRef } from '../delivery.ts';
-import { LIMITS } from '../rules/rules.ts';
-import type { FinalStatus } from '../status.ts';
+import type { ClaimRef } from '../delivery/worker-store.ts';
+import { LIMITS } from '../ledger/rules/rules.ts';
+import type { FinalStatus } from '../ledger/rules/status.ts';
 import type { TaskStore } from '../store.ts';
 import { expire, tryClaim, usingResource } from './case.ts';
 import type { StoreHarness, StoreKind } from './contract.ts';

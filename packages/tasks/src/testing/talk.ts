@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Policy } from '@whoa/core';
-import type { TakeRequest, TakeResult } from '../delivery.ts';
+import type { TakeRequest, TakeResult } from '../delivery/worker-store.ts';
 import type { TaskStore } from '../store.ts';
 import type { ConversationRef, NewTask, TaskRecord } from '../task.ts';
 import { fresh, LEASE_MS, record, TENANT } from './case.ts';

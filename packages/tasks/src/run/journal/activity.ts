@@ -1,8 +1,8 @@
 import type { Usage } from '@whoa/core';
 import type { AssistantMessage } from '@whoa/core/internal';
 import { addUsage, NO_USAGE } from '@whoa/core/internal';
-import type { PostponedTurn } from '../../journal-event.ts';
 import type { ProviderWait, TaskActivity } from '../../task.ts';
+import type { PostponedTurn } from './journal-event.ts';
 
 /** The parts of a run's events that are counted. */
 interface Counted {

@@ -2,8 +2,8 @@ import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { alterStore } from '../../../../../test/tasks/altered-store.ts';
 import { claimFor } from '../../../../../test/tasks/claimed.ts';
-import type { Hint } from '../../hint.ts';
-import { createMemoryStore } from '../../stores/memory.ts';
+import type { Hint } from '../../bus/hint.ts';
+import { createMemoryStore } from '../../ledger/memory.ts';
 import { WorkerContext } from '../worker-context.ts';
 import { Journal } from './journal.ts';
 

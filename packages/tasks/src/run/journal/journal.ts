@@ -1,6 +1,6 @@
-import type { Batch, ClaimRef, Orders, WordSource } from '../../delivery.ts';
+import type { Hint } from '../../bus/hint.ts';
+import type { Batch, ClaimRef, Orders, WordSource } from '../../delivery/worker-store.ts';
 import { JournalFullError, JournalGapError, LeaseLostError, QuestionRefusedError } from '../../errors.ts';
-import type { Hint } from '../../hint.ts';
 import type { QuestionClose } from '../../question.ts';
 import type { TaskActivity } from '../../task.ts';
 import type { WorkerContext } from '../worker-context.ts';

@@ -1,7 +1,7 @@
 import type { Json } from '@whoa/core';
-import { hashClaim } from '../../claim-hash.ts';
-import type { ClaimRef } from '../../delivery.ts';
-import type { Frame } from '../../hint.ts';
+import type { Frame } from '../../bus/hint.ts';
+import type { ClaimRef } from '../../delivery/worker-store.ts';
+import { hashClaim } from '../../ledger/claim-hash.ts';
 import { countSaid, type SaidEvent, withEntry } from './entry.ts';
 import { measureBytes } from './truncate.ts';
 

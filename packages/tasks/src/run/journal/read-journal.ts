@@ -1,4 +1,4 @@
-import { DEFAULTS } from '../../rules/rules.ts';
+import { DEFAULTS } from '../../ledger/rules/rules.ts';
 import type { ClientStore } from '../../store.ts';
 import type { JournalEntry, TaskSummary } from '../../task.ts';
 

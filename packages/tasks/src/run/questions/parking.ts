@@ -1,5 +1,5 @@
+import type { ClaimHolder } from '../../delivery/claim-holder.ts';
 import { LeaseLostError } from '../../errors.ts';
-import type { ClaimHolder } from '../claim/claim-holder.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
 interface ParkingOptions {

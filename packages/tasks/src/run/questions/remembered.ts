@@ -1,6 +1,6 @@
-import type { JournalEvent } from '../../journal-event.ts';
 import type { JournalEntry } from '../../task.ts';
 import type { Journal } from '../journal/journal.ts';
+import type { JournalEvent } from '../journal/journal-event.ts';
 import { toHash } from './answers.ts';
 
 /** The `always` and `never` answers of a task. What they cover is kept as a hash. */

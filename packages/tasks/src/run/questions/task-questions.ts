@@ -1,9 +1,9 @@
 import type { RunOptions } from '@whoa/core';
 import type { ApprovalAnswer, ApprovalQuestion, ApprovalRequest, Ask } from '@whoa/core/approval';
-import type { ClaimRef, Orders } from '../../delivery.ts';
+import { retryLostResponse } from '../../delivery/retry-lost-response.ts';
+import type { ClaimRef, Orders } from '../../delivery/worker-store.ts';
 import { QuestionRefusedError } from '../../errors.ts';
 import { createQuestionId, type Question, type QuestionClose, type QuestionKind } from '../../question.ts';
-import { retryLostResponse } from '../claim/retry-lost-response.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import {

@@ -12,7 +12,7 @@ import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { claimFor, expireSessions } from '../../../../../test/tasks/claimed.ts';
-import { createMemoryStore } from '../../stores/memory.ts';
+import { createMemoryStore } from '../../ledger/memory.ts';
 import { createRunner } from '../store-runner.ts';
 import { readRecoveryState } from './resume.ts';
 

@@ -2,8 +2,8 @@ import type { Agent, CallResult, CancelReason, Json, Message, RunEvent, StopRepo
 import type { UserMessage } from '@whoa/core/embed';
 import type { AssistantMessage } from '@whoa/core/internal';
 import { HistoryBuilder, toReplyText } from '@whoa/core/internal';
-import type { PostponedTurn } from '../../journal-event.ts';
 import type { JournalEntry, ProviderWait, StopOrder } from '../../task.ts';
+import type { PostponedTurn } from '../journal/journal-event.ts';
 import { isTruncated } from '../journal/truncate.ts';
 
 /** A call of the last turn that has no result in the journal. */

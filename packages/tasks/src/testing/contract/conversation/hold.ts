@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { LIMITS } from '../../../rules/rules.ts';
+import { LIMITS } from '../../../ledger/rules/rules.ts';
 import { type ContractCase, claim, create, LEASE_MS, record, SHORT_MS, tryClaim } from '../../case.ts';
 import { CONVERSATION, readReasonKind, say, taken } from '../../talk.ts';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { LIMITS } from '../../../rules/rules.ts';
+import { LIMITS } from '../../../ledger/rules/rules.ts';
 import { type ContractCase, claim, record, SHORT_MS } from '../../case.ts';
 import { CONVERSATION, readReasonKind, say, take, taken } from '../../talk.ts';
 

@@ -1,4 +1,4 @@
-import { LIMITS } from '../../../rules/rules.ts';
+import { LIMITS } from '../../../ledger/rules/rules.ts';
 import { type CaseContext, claim, create, expire, SHORT_MS } from '../../case.ts';
 
 /** Crashes the session that holds everything taken so far, and waits until its tasks can be taken again. */

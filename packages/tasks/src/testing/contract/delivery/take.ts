@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { LIMITS } from '../../../rules/rules.ts';
+import { LIMITS } from '../../../ledger/rules/rules.ts';
 import {
   type ContractCase,
   claim,

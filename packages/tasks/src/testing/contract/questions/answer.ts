@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { SIZES } from '../../../rules/rules.ts';
+import { SIZES } from '../../../ledger/rules/rules.ts';
 import { type ContractCase, claim, ordersFor, record, SHORT_MS, TENANT } from '../../case.ts';
 import { take } from '../../talk.ts';
 import { crash } from '../delivery/crash.ts';

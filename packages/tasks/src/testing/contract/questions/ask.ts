@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { LIMITS } from '../../../rules/rules.ts';
+import { LIMITS } from '../../../ledger/rules/rules.ts';
 import { bring, type ContractCase, claim, create, nth, record, TENANT } from '../../case.ts';
 import { ask, askMore, assertRefused, close, liveQuestions, NO, states, toNewQuestion, YES } from './asking.ts';
 

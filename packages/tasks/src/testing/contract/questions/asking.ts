@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { ClaimRef, Orders, ParkReceipt } from '../../../delivery.ts';
+import type { ClaimRef, Orders, ParkReceipt } from '../../../delivery/worker-store.ts';
 import { createQuestionId, type NewQuestion, type Question } from '../../../question.ts';
 import type { TaskStore } from '../../../store.ts';
 import type { TaskRecord, TaskRef } from '../../../task.ts';

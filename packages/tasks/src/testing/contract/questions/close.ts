@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Policy } from '@whoa/core';
-import { DEFAULTS, LIMITS } from '../../../rules/rules.ts';
+import { DEFAULTS, LIMITS } from '../../../ledger/rules/rules.ts';
 import { type ContractCase, claim, create, record, SHORT_MS, TENANT } from '../../case.ts';
 import { CONVERSATION, say, take, taken } from '../../talk.ts';
 import { crash } from '../delivery/crash.ts';

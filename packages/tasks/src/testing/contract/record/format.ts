@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { FORMAT } from '../../../rules/format.ts';
+import { FORMAT } from '../../../ledger/rules/format.ts';
 import { bring, type ContractCase, create, record, TENANT, tryClaim } from '../../case.ts';
 
 /** Another version may lay the data out in another way while processes of this one are connected. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { LIMITS } from '../../../rules/rules.ts';
+import { LIMITS } from '../../../ledger/rules/rules.ts';
 import type { CreateReceipt } from '../../../store.ts';
 import type { NewTask } from '../../../task.ts';
 import { bring, type ContractCase, claim, nth, record, SHORT_MS, TENANT } from '../../case.ts';

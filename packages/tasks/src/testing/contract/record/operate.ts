@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { TakeResult } from '../../../delivery.ts';
+import type { TakeResult } from '../../../delivery/worker-store.ts';
 import type { TaskStore } from '../../../store.ts';
 import { bring, type ContractCase, claim, create, fresh, LEASE_MS, SHORT_MS, TENANT, tryClaim } from '../../case.ts';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { SIZES } from '../../../rules/rules.ts';
+import { SIZES } from '../../../ledger/rules/rules.ts';
 import { bring, type ContractCase, claim, create, record } from '../../case.ts';
 import { CONVERSATION, say } from '../../talk.ts';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { TaskStatus } from '../../../status.ts';
+import type { TaskStatus } from '../../../ledger/rules/status.ts';
 import type { TaskStore } from '../../../store.ts';
 import { type Brought, bring, type ContractCase, record, tryClaim } from '../../case.ts';
 

@@ -1,0 +1,34 @@
+import type { ProviderWait, TaskActivity } from '../../task.ts';
+
+/** Returns an activity as one short text for a store to keep, with the epoch of the claim that wrote it. */
+export function serializeActivity({ turns, calls, usage, providerWait }: TaskActivity, epoch: number): string {
+  const spent = usage === undefined ? [] : [usage.inputTokens, usage.outputTokens, usage.isComplete ? 1 : 0];
+  const wait = providerWait === undefined ? [] : [WAIT + JSON.stringify(providerWait)];
+  return [epoch, turns, calls, ...spent, ...wait].join(' ');
+}
+
+/** Stands before the part that is not numbers. */
+const WAIT = '|';
+
+/**
+ * Returns what the head of a task shows of a kept activity. A task waits for a provider only until it is taken again:
+ * handing back, freeing and taking raise the epoch.
+ *
+ * @returns The activity.
+ */
+export function parseActivity(
+  kept: string,
+  { epoch, endedAt }: { readonly epoch: number; readonly endedAt?: number | undefined },
+): TaskActivity {
+  const [numbers = '', ...wait] = kept.split(` ${WAIT}`);
+  const [writtenIn = 0, turns, calls, inputTokens, outputTokens, complete] = numbers.split(' ').map(Number);
+  const isPutOff = endedAt === undefined && writtenIn + 1 === epoch && wait.length > 0;
+  return {
+    turns: turns!,
+    calls: calls!,
+    ...(inputTokens !== undefined && {
+      usage: { inputTokens, outputTokens: outputTokens!, isComplete: complete === 1 },
+    }),
+    ...(isPutOff && { providerWait: JSON.parse(wait.join(` ${WAIT}`)) as ProviderWait }),
+  };
+}

@@ -1,0 +1,42 @@
+import type { Queries, StoredQuestion, StoredTask, Tables } from '../operations/tables.ts';
+import { type Database, parseRecord } from './database.ts';
+
+const SAVE = `
+INSERT OR REPLACE INTO questions (task, id, tenant, state, askedAt, expiresAt, record) VALUES (?, ?, ?, ?, ?, ?, ?)
+`;
+const FIRST_EXPIRED = `
+SELECT task AS id, expiresAt AS at FROM questions WHERE state = 'open' AND expiresAt <= ? ORDER BY expiresAt, task LIMIT 1
+`;
+const FIRST_OVERDUE_PARKED = `
+SELECT id, deadline AS at FROM tasks WHERE stage = 'parked' AND deadline <= ? ORDER BY deadline, id LIMIT 1
+`;
+const OPEN = `
+SELECT record FROM questions WHERE tenant = ? AND state = 'open' AND (askedAt, id) > (?, ?) ORDER BY askedAt, id LIMIT ?
+`;
+
+type Questions = Pick<Tables, 'question' | 'saveQuestion' | 'liveQuestions' | 'allQuestions' | 'firstExpired'>;
+
+/** What tasks ask, in a database. */
+export function questionTables(
+  database: Database,
+  findTask: (id: string) => StoredTask | undefined,
+): Questions & Pick<Queries, 'openQuestions'> {
+  const found = (sql: string, values: readonly (string | number)[]): StoredQuestion[] =>
+    database.all(sql, values).map((row) => parseRecord<StoredQuestion>(row)!);
+  return {
+    question: (task, id) => found('SELECT record FROM questions WHERE task = ? AND id = ?', [task, id])[0],
+    saveQuestion(question) {
+      const { task, id, tenant, state, askedAt, expiresAt = null } = question;
+      database.run(SAVE, [task, id, tenant, state, askedAt, expiresAt, JSON.stringify(question)]);
+    },
+    liveQuestions: (task) =>
+      found("SELECT record FROM questions WHERE task = ? AND state <> 'closed' ORDER BY askedAt, id", [task]),
+    allQuestions: (task) => found('SELECT record FROM questions WHERE task = ? ORDER BY askedAt, id', [task]),
+    openQuestions: ({ tenant, after, limit }) => found(OPEN, [tenant, after?.askedAt ?? -1, after?.id ?? '', limit]),
+    firstExpired(now) {
+      const due = [FIRST_EXPIRED, FIRST_OVERDUE_PARKED].flatMap((sql) => database.get(sql, [now]) ?? []);
+      const [first] = (due as { id: string; at: number }[]).toSorted((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1));
+      return first && findTask(first.id);
+    },
+  };
+}
