@@ -28,13 +28,13 @@ test('a rule that is newer than the built module that holds it is found', () => 
     'packages/tasks/package.json': '{}',
     'packages/tasks/src/ledger/postgres/sql/take.sql': '',
     'packages/tasks/dist/.tsbuildinfo': '',
-    'packages/tasks/dist/postgres/sql/rule-files.js': '',
+    'packages/tasks/dist/ledger/postgres/sql/rule-files.js': '',
   });
   const touch = (file: string, seconds: number): void => utimesSync(root.at(file), seconds, seconds);
   touch('packages/tasks/dist/.tsbuildinfo', 100);
   touch('packages/tasks/src/ledger/postgres/sql/take.sql', 200);
-  touch('packages/tasks/dist/postgres/sql/rule-files.js', 199);
+  touch('packages/tasks/dist/ledger/postgres/sql/rule-files.js', 199);
   expect(findUnbuilt(root.path)).toBe('packages/tasks/src/ledger/postgres/sql/take.sql');
-  touch('packages/tasks/dist/postgres/sql/rule-files.js', 201);
+  touch('packages/tasks/dist/ledger/postgres/sql/rule-files.js', 201);
   expect(findUnbuilt(root.path)).toBeUndefined();
 });

@@ -267,16 +267,9 @@ export function toHint(type: 'status' | 'cancel' | 'command' | 'preferred' | 'jo
 
 /** Returns the fields of a task that callers may see. */
 export function toSummary(task: StoredTask): TaskSummary {
-  const {
-    inputOwner: _inputOwner,
-    session: _session,
-    claim,
-    released: _released,
-    hasPendingOrders: _hasPendingOrders,
-    ...rest
-  } = task;
+  const { inputOwner: _owner, session: _session, released: _released, hasPendingOrders: _orders, ...rest } = task;
   const { charges: _charges, lostClaim: _lostClaim, isCharged: _isCharged, keepsQuestions: _keeps, ...open } = rest;
-  const { storedActivity, context: _context, questionCounts, ...head } = open;
+  const { storedActivity, context: _context, questionCounts, claim, ...head } = open;
   return {
     ...head,
     ...(claim !== undefined && { claimHash: hashClaim(claim) }),
