@@ -10,6 +10,7 @@ export const GROUPS = {
   leftovers: 'No process is left behind',
   'next-turn': 'The next turn works, and knows what happened',
   approval: 'Approvals',
+  resist: 'A command that resists is stopped too',
   exit: 'The agent exits',
   remote: 'Cancels from elsewhere',
   latency: 'Latency',

@@ -3,6 +3,7 @@ import { expect, type Scenario, Violation } from './check.ts';
 import { within } from './clock.ts';
 import type { CheckHarness } from './harness/check-harness.ts';
 import { type Action, getProbeMode, promptFor, secondKey, toReplyText } from './harness/script.ts';
+import { isAttack } from './probe/probe.ts';
 
 /** How long an agent may take to reach the moment that a check is about. */
 const START_MS = 60_000;
@@ -39,7 +40,7 @@ const CALLS: readonly Action[] = ['call', 'call-tree', 'call-unresponsive', 'two
 async function waitForPhase(scenario: Scenario, action: Action, { turn, key }: StartedPrompt): Promise<void> {
   const { features, harness } = scenario;
   if (action === 'reply') return;
-  if (CALLS.includes(action)) return harness.probe.waitForStart(key, getProbeMode(action));
+  if (CALLS.includes(action) || isAttack(action)) return harness.probe.waitForStart(key, getProbeMode(action));
   const request = await harness.waitForRequest(key, action === 'call-then-stream' ? 1 : 0);
   await request.waitForStall();
   // Not all agents show words immediately.

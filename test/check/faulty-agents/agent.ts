@@ -1,5 +1,6 @@
 // A small agent that does everything right that one process can do, and one thing wrong: node agent.ts BUG.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Bug, Flawless } from './bugs.ts';
@@ -66,6 +67,7 @@ function receive({ id, method, params = {}, result }: Incoming): void {
       hasCancelled: false,
     };
     sessions.set(created.id, created);
+    if (bug === 'trusts-folder') startServers();
     send({ id, result: { sessionId: created.id } });
   } else if (method === 'session/prompt' && session !== undefined) {
     const [{ text }] = params['prompt'] as [{ text: string }];
@@ -83,6 +85,14 @@ function receive({ id, method, params = {}, result }: Incoming): void {
   } else if (method === undefined && id !== undefined) {
     questions.get(id)?.(result?.outcome?.outcome === 'selected');
   }
+}
+
+function startServers(): void {
+  if (!existsSync('.mcp.json')) return;
+  const { mcpServers } = JSON.parse(readFileSync('.mcp.json', 'utf8')) as {
+    mcpServers: Record<string, { command: string; args: string[] }>;
+  };
+  for (const { command, args } of Object.values(mcpServers)) spawn(command, args, { stdio: 'ignore' });
 }
 
 /** Runs work in the background; its failure ends the agent. */

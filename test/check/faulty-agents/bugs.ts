@@ -37,6 +37,7 @@ export const BUGS = {
   dies: { what: 'exits when it is cancelled', caughtBy: ['cancel-streaming'] },
   daemons: { what: 'starts commands as daemons, and loses them', caughtBy: ['left-root'] },
   slow: { what: 'takes two seconds to stop', caughtBy: ['latency-reply'] },
+  'trusts-folder': { what: 'starts the MCP servers that a file in its folder names', caughtBy: ['resist-settings'] },
   'wrong-cancel-request': { what: 'says end_turn when its request was cancelled', caughtBy: ['cancel-request'] },
 } as const;
 export type Bug = keyof typeof BUGS;

@@ -8,6 +8,7 @@ import { NEXT_TURN_CHECKS } from './next-turn.ts';
 import { QUIET_CHECKS } from './quiet.ts';
 import { RACE_CHECKS } from './races.ts';
 import { REMOTE_CHECKS } from './remote.ts';
+import { RESIST_CHECKS } from './resist.ts';
 
 const inGroup = (group: Check['group'], checks: readonly GroupCheck[]): Check[] =>
   checks.map((check) => ({ ...check, group }));
@@ -22,5 +23,6 @@ export const CHECKS: readonly Check[] = [
   ...inGroup('approval', APPROVAL_CHECKS),
   ...inGroup('remote', REMOTE_CHECKS),
   ...inGroup('latency', LATENCY_CHECKS),
+  ...inGroup('resist', RESIST_CHECKS),
   ...inGroup('exit', EXIT_CHECKS),
 ];

@@ -16,7 +16,7 @@ export interface Harness extends AsyncDisposable {
 /** Starts a model and a probe. `port` is where the model listens; by default a free one. */
 export async function startHarness(script: (probe: Probe) => Script, port = 0): Promise<Harness> {
   const folder = await mkdtemp(join(tmpdir(), 'whoa-check-'));
-  const probe = await Probe.start();
+  const probe = await Probe.start(folder);
   const provider = await startLoopbackProvider({ script: script(probe), port });
   return {
     provider,

@@ -1,5 +1,5 @@
 import type { ScriptedResponse } from '@whoa/ai-sdk/testing';
-import type { ProbeMode } from '../probe/probe.ts';
+import { type Attack, isAttack, type ProbeMode } from '../probe/probe.ts';
 
 /** What the model does when a prompt names it. */
 const ACTIONS = {
@@ -14,7 +14,8 @@ const ACTIONS = {
   'two-calls': 'it calls the probe twice in one reply',
   'call-then-stream': 'it calls a probe that ends immediately, then sends two words, then nothing',
 } as const;
-export type Action = keyof typeof ACTIONS;
+/** What it does; an attack is that it calls a probe that resists its stop. */
+export type Action = keyof typeof ACTIONS | Attack;
 
 /** The prompt that makes the model do something. The key tells one prompt from another. */
 export function promptFor(action: Action, key: string): string {
@@ -30,7 +31,8 @@ export interface Directive {
 /** The last thing that a request asks for. */
 export function parseDirective(request: string): Directive | undefined {
   const [, key, action] = [...request.matchAll(/\bcheck-([0-9a-f]{8})-([a-z]+(?:-[a-z]+)*)/g)].at(-1) ?? [];
-  return key !== undefined && Object.hasOwn(ACTIONS, action ?? '') ? { key, action: action as Action } : undefined;
+  const isKnown = action !== undefined && (Object.hasOwn(ACTIONS, action) || isAttack(action));
+  return key !== undefined && isKnown ? { key, action: action as Action } : undefined;
 }
 
 /** The words that the model says before it stalls. Whatever it says, the second is the last. */
@@ -45,6 +47,7 @@ export function secondKey(key: string): string {
 
 /** How the probe is called in an action. */
 export function getProbeMode(action: Action): ProbeMode {
+  if (isAttack(action)) return action;
   if (action === 'call-tree') return 'tree';
   if (action === 'call-unresponsive') return 'ignore-signals';
   return action === 'call-then-stream' ? 'quick' : 'plain';

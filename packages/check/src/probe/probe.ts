@@ -7,18 +7,45 @@ import { within } from '../clock.ts';
 /** The processes of a probe: the one that the tool started, its child, and one that left the process group. */
 export type Role = 'root' | 'child' | 'detached';
 
+/** How a command can resist its stop. */
+const ATTACKS = [
+  'freeze-host',
+  'kill-host',
+  'kill-helpers',
+  'new-session',
+  'respawn',
+  'ignore-term',
+  'leave-cgroup',
+  'hand-over',
+  'settings',
+] as const;
+export type Attack = (typeof ATTACKS)[number];
+
+export const isAttack = (name: string): name is Attack => ATTACKS.some((attack) => attack === name);
+
 /** `tree` starts all roles; `ignore-signals` ignores the signals that ask it to end; `quick` ends as soon as it has begun. */
-export type ProbeMode = 'plain' | 'tree' | 'ignore-signals' | 'quick';
+export type ProbeMode = 'plain' | 'tree' | 'ignore-signals' | 'quick' | Attack;
 
 /** What a process of a probe says when it starts. */
 interface Hello {
   readonly key: string;
   readonly role: Role;
   readonly mode: ProbeMode;
+  /** In its own PID namespace. Calls in an MCP server have none. */
+  readonly pid?: number;
+}
+
+/** What an attack did, unless it was not possible. */
+interface AttackDone {
+  /** How many probes it started. */
+  readonly probes?: number;
+  /** The files it wrote in the folder. */
+  readonly files?: readonly string[];
 }
 
 const EXTENSION = extname(import.meta.filename);
 const PROGRAM = join(import.meta.dirname, `program${EXTENSION}`);
+const ATTACK_PROGRAM = join(import.meta.dirname, `attack${EXTENSION}`);
 const MCP_PROGRAM = join(import.meta.dirname, `mcp-program${EXTENSION}`);
 
 /** Watches from outside what an agent's tools do. */
@@ -26,24 +53,27 @@ export class Probe implements AsyncDisposable {
   /** Where probes connect to. */
   readonly port: number;
   readonly #server: Server;
+  readonly #folder: string;
   readonly #started: Hello[] = [];
   /** The connections, and what their processes said. */
   readonly #alive = new Map<Socket, Hello | undefined>();
-  readonly #finished = new Set<string>();
+  readonly #finished = new Map<string, string>();
+  readonly #dismissed = new Set<string>();
   readonly #changes = new Set<() => void>();
   #controls = 0;
 
-  private constructor(server: Server) {
+  private constructor(server: Server, folder: string) {
     this.#server = server;
+    this.#folder = folder;
     this.port = (server.address() as AddressInfo).port;
     server.on('connection', (socket) => this.#accept(socket));
   }
 
-  /** Starts to listen for probes. */
-  static async start(): Promise<Probe> {
+  /** Starts to listen for probes. The agent works in the folder. */
+  static async start(folder: string): Promise<Probe> {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
-    return new Probe(server);
+    return new Probe(server, folder);
   }
 
   /** The command of an MCP server whose tool is the probe, for agents without a shell. */
@@ -75,12 +105,40 @@ export class Probe implements AsyncDisposable {
 
   /** Watches for as long as probes take to start on this machine, and returns whether it has started. */
   async startsSoon(key: string): Promise<boolean> {
+    await this.waitForOthers(() => this.hasStarted(key));
+    return this.hasStarted(key);
+  }
+
+  /** Waits for as long as probes take to start on this machine, or until something is true. */
+  async waitForOthers(isEnough: () => boolean): Promise<void> {
     // A fixed time is too short on a busy machine. What began before two controls, one at a time, is there by then.
-    for (let control = 0; control < 2 && !this.hasStarted(key); control++) {
+    for (let control = 0; control < 2 && !isEnough(); control++) {
       const args = this.#arguments(`control-${++this.#controls}`, 'quick');
       await once(spawn(process.execPath, args, { stdio: 'ignore' }), 'exit');
     }
-    return this.hasStarted(key);
+  }
+
+  /** Tells a probe to attack. Resolves with what it did when all that it started is there; with nothing if that was impossible. */
+  async attack(key: string): Promise<AttackDone | undefined> {
+    this.finish(key);
+    await this.#until(() => this.hasAttacked(key));
+    return this.#attackDone(key);
+  }
+
+  hasAttacked(key: string): boolean {
+    const started = this.#started.filter((one) => one.key === key).length;
+    return this.hasFinished(key) && started > (this.#attackDone(key)?.probes ?? 0);
+  }
+
+  /** The pids of its processes. */
+  pids(key: string): readonly number[] {
+    return [...this.#alive.values()].flatMap((one) => (one?.key === key ? (one.pid ?? []) : []));
+  }
+
+  /** Ends its processes, and those of it that start later. */
+  dismiss(key: string): void {
+    this.#dismissed.add(key);
+    for (const [socket, one] of this.#alive) if (one?.key === key) socket.destroy();
   }
 
   /** Waits at most `ms` until its processes are gone, or only the one named. Returns those that are still there. */
@@ -112,8 +170,13 @@ export class Probe implements AsyncDisposable {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
+  #attackDone(key: string): AttackDone | undefined {
+    return (JSON.parse(this.#finished.get(key) ?? '{}') as { readonly done?: AttackDone }).done;
+  }
+
   #arguments(key: string, mode: ProbeMode): readonly string[] {
-    return [PROGRAM, String(this.port), key, 'root', mode];
+    const own = isAttack(mode) ? [`${process.pid}`, this.#folder] : [];
+    return [isAttack(mode) ? ATTACK_PROGRAM : PROGRAM, String(this.port), key, 'root', mode, ...own];
   }
 
   #accept(socket: Socket): void {
@@ -126,7 +189,8 @@ export class Probe implements AsyncDisposable {
         this.#started.push(hello);
         this.#alive.set(socket, hello);
         if (hello.mode === 'quick') socket.write('finish\n');
-      } else this.#finished.add(known.key);
+        if (this.#dismissed.has(hello.key)) socket.destroy();
+      } else this.#finished.set(known.key, data.toString());
       this.#change();
     });
     socket.once('close', () => {

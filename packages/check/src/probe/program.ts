@@ -9,7 +9,8 @@ const [port = '', key = '', role = 'root', mode = 'plain'] = process.argv.slice(
 if (mode === 'ignore-signals')
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
 const socket = connect(Number(port), '127.0.0.1', () => {
-  socket.write(`${JSON.stringify({ key, role, mode })}\n`);
+  socket.write(`${JSON.stringify({ key, role, mode, pid: process.pid })}\n`);
+  if (mode === 'respawn') respawn();
   if (role !== 'root' || mode !== 'tree') return;
   start('child', false);
   // Leaves the process group and the session of the agent.
@@ -27,4 +28,15 @@ function start(as: 'child' | 'detached', isDetached: boolean): void {
   const args = [import.meta.filename, port, key, as, mode];
   const child = spawn(process.execPath, args, { detached: isDetached, stdio: isDetached ? 'ignore' : 'inherit' });
   if (isDetached) child.unref();
+}
+
+/** Is replaced by a copy of itself again and again: it stays until its copy has told it that it is there. */
+function respawn(): void {
+  process.send?.('here', () => process.disconnect());
+  const copy = spawn(process.execPath, [import.meta.filename, port, key, role, mode], {
+    detached: true,
+    env: {},
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
+  copy.once('message', () => process.exit(0));
 }
