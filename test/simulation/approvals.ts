@@ -134,7 +134,9 @@ export class ApprovalScenario {
     for (const [question, { id, callId }] of this.#questions) {
       const task = await this.#context.store.get({ tenant: TENANT, id });
       if (task?.outcome === undefined) continue;
-      const { answer, closed } = task.questions?.find((one) => one.id === question) ?? {};
+      const { answer, closed, expiresAt = Infinity } = task.questions?.find((one) => one.id === question) ?? {};
+      if (answer !== undefined && answer.at >= expiresAt)
+        this.#broken(id, `an answer to ${callId} counts after its time`);
       if (closed === undefined) this.#broken(id, `the question about ${callId} is left open`);
       const isYes = ['yes', 'always'].includes((answer?.value as { decision: string } | undefined)?.decision ?? '');
       if (isYes && task.status === 'success' && closed?.why !== 'answered')

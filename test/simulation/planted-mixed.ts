@@ -72,9 +72,15 @@ export const plantedInMixed: readonly PlantedBug[] = [
   ),
   one(
     'an expired question does not wake a parked task',
+    'ledger/operations/cancel.ts',
+    "return sendOrder(closeOpen(task, 'expired', context), 'command', context);",
+    "{ const closed = closeOpen(task, 'expired', context); tables.saveTask(closed); return closed; }",
+  ),
+  one(
+    'an answer counts after its time, if no worker has looked',
     'ledger/operations/answer.ts',
-    "else sendOrder(task, 'command', context);",
-    'else tables.saveTask(task);',
+    'const task = applyDue(found, context);',
+    'const task = found;',
   ),
   one(
     'a task is parked though its worker has not read an answer',

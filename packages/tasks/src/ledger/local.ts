@@ -3,8 +3,8 @@ import { MAX_SHOWN_TASKS, type WorkersSnapshot } from '../overview.ts';
 import type { Hint, ListPage, WatchFilter } from '../store.ts';
 import type { ConversationRecord, ConversationRef, TaskRef } from '../task.ts';
 import type { ListRequest, StoreDriver, StoreRules } from './driver.ts';
-import { applyAnswer, expireQuestions } from './operations/answer.ts';
-import { applyCancel, applyCancelConversation, applySend, endOverdue } from './operations/cancel.ts';
+import { applyAnswer } from './operations/answer.ts';
+import { applyCancel, applyCancelConversation, applyDue, applyDueTasks, applySend } from './operations/cancel.ts';
 import { applyCreate } from './operations/create.ts';
 import { applyPause, applyRemove, applyShare } from './operations/operate.ts';
 import { toLoad } from './operations/orders.ts';
@@ -20,6 +20,7 @@ import {
 } from './operations/tables.ts';
 import { applyClaim, applyTake } from './operations/take.ts';
 import { applyAppend, applyFinish, applyPark, applyRelease, getClaimedTask } from './operations/work.ts';
+import { isDue } from './rules/questions.ts';
 import { DEFAULTS, LIMITS } from './rules/rules.ts';
 import { byStatus } from './rules/status.ts';
 
@@ -71,8 +72,8 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
     sweep: ({ limit }) =>
       transact((context) => {
         const isMoreOld = purge(tables, context, limit);
-        const isMoreOverdue = endOverdue(limit, context);
-        const isMoreExpired = expireQuestions(limit, context);
+        const isMoreOverdue = applyDueTasks(tables.firstOverdue, limit, context);
+        const isMoreExpired = applyDueTasks(tables.firstExpired, limit, context);
         const answer = applySweep(limit, context);
         return { ...answer, hasMore: answer.hasMore || isMoreOld || isMoreOverdue || isMoreExpired };
       }),
@@ -87,11 +88,16 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
       ),
     send: (task, command, nonce) => transact((context) => applySend(task, command, { ...context, nonce })),
     answer: (question, given) => transact((context) => applyAnswer(question, given, context)),
-    get: (ref) =>
-      engine.query(() => {
+    async get(ref) {
+      const show = (task: StoredTask | undefined) => task && toRecord(task, tables);
+      const { isLate, shown } = await engine.query(() => {
         const task = visible(ref);
-        return task && toRecord(task, tables);
-      }),
+        const isLate = task !== undefined && isDue(task, engine.now());
+        return isLate ? { isLate } : { isLate, shown: show(task) };
+      });
+      // Only what is due is a change.
+      return isLate ? transact((context) => show(visible(ref) && applyDue(visible(ref)!, context))) : shown;
+    },
     list: (request) => engine.query(() => toPage(request, tables, isForgotten)),
     read: (ref, { after, limit }) => engine.query(() => (visible(ref) ? tables.entries(ref.id, { after, limit }) : [])),
     conversation: (ref) => engine.query(() => shownConversation(ref, tables)),
@@ -152,7 +158,7 @@ function operatorMethods(
       }),
     share: (request) => transact((context) => applyShare(request, context)),
     conversations: (request) => engine.query(() => tables.conversations(request)),
-    questions: (request) => engine.query(() => tables.openQuestions(request).map(toQuestion)),
+    questions: (request) => engine.query(() => tables.openQuestions({ ...request, now: engine.now() }).map(toQuestion)),
     pause: (target, isPaused) => transact((context) => applyPause(target, isPaused, context)),
     remove: (target) => transact((context) => applyRemove(target, context)),
   };

@@ -22,6 +22,7 @@ import type {
   Tables,
 } from './operations/tables.ts';
 import { findBackgroundOwner } from './rules/background.ts';
+import { isOverdue } from './rules/questions.ts';
 import { LIMITS } from './rules/rules.ts';
 import { STORE_RULES, type StoreOptions } from './store-options.ts';
 import { createStoreRules } from './store-rules.ts';
@@ -150,9 +151,11 @@ class MemoryTables {
     },
     liveQuestions: (task) => this.#getQuestions(task).filter(({ state }) => state !== 'closed'),
     allQuestions: (task) => this.#getQuestions(task),
-    openQuestions: ({ tenant, after, limit }) => {
-      const asking = [...(this.#byTenant.get(tenant)?.values() ?? [])].filter((task) => task.questionCounts?.open);
-      const open = asking.flatMap(({ id }) => this.#getQuestions(id)).filter(({ state }) => state === 'open');
+    openQuestions: ({ tenant, after, limit, now }) => {
+      const isAsking = (task: StoredTask) => task.questionCounts?.open && !isOverdue(task, now);
+      const asking = [...(this.#byTenant.get(tenant)?.values() ?? [])].filter(isAsking);
+      const isOpen = ({ state, expiresAt = Infinity }: StoredQuestion) => state === 'open' && expiresAt > now;
+      const open = asking.flatMap(({ id }) => this.#getQuestions(id)).filter(isOpen);
       const wanted = open.filter((one) => after === undefined || compareQuestions(one, after) > 0);
       return wanted.toSorted(compareQuestions).slice(0, limit);
     },

@@ -3,6 +3,7 @@ import { createReason } from '@whoa/core/embed';
 import type { SendReceipt, StoreCancelReceipt } from '../../store.ts';
 import type { ConversationRef, TaskCommand, TaskRef } from '../../task.ts';
 import type { StopRequest } from '../driver.ts';
+import { isDue, isOverdue } from '../rules/questions.ts';
 import { GRACEFUL, LIMITS, OVERDUE } from '../rules/rules.ts';
 import { isFinalStatus } from '../rules/status.ts';
 import { closeOpen } from './questions.ts';
@@ -15,7 +16,7 @@ import type { OperationContext, StoredTask } from './tables.ts';
 export function applyCancel(ref: TaskRef, stop: StopRequest, context: OperationContext): StoreCancelReceipt {
   const task = context.tables.task(ref.id);
   if (task === undefined || task.tenant !== ref.tenant) return { result: 'not-found' };
-  return cancelTask(task, dated(stop, context), context);
+  return cancelTask(applyDeadline(task, context), dated(stop, context), context);
 }
 
 /** Asks the current task of a conversation to stop, and ends all waiting tasks. */
@@ -31,7 +32,7 @@ export function applyCancelConversation(
   let receipt: StoreCancelReceipt = { result: 'not-found' };
   // Cancel the current task last: while it is live, no other task can start.
   for (const id of [debouncing, ...waiting, current]) {
-    if (id !== undefined) receipt = cancelTask(tables.task(id)!, asked, context);
+    if (id !== undefined) receipt = cancelTask(applyDeadline(tables.task(id)!, context), asked, context);
   }
   return receipt;
 }
@@ -42,7 +43,7 @@ function dated(stop: StopRequest, { now }: OperationContext): DatedStop {
   return { ...stop, reason: createReason(stop.reason, now) };
 }
 
-export function cancelTask(task: StoredTask, asked: DatedStop, context: OperationContext): StoreCancelReceipt {
+function cancelTask(task: StoredTask, asked: DatedStop, context: OperationContext): StoreCancelReceipt {
   const { now } = context;
   if (isFinalStatus(task.status)) return { result: 'too-late', status: task.status };
   if (!hasStarted(task)) {
@@ -54,21 +55,32 @@ export function cancelTask(task: StoredTask, asked: DatedStop, context: Operatio
   return { result, status: 'cancelling', level: levelAt(stop, now), reason: stop.reason, killAt: stop.killAt };
 }
 
-/** Ends waiting tasks whose deadline has passed, whoever runs their agents. Returns whether there are more. */
-export function endOverdue(limit: number, context: OperationContext): boolean {
-  const { tables, now } = context;
-  const asked = toOverdueStop(now);
-  let first = tables.firstOverdue(now);
-  for (let ended = 0; first !== undefined && ended < limit; ended++) {
-    cancelTask(first, asked, context);
-    first = tables.firstOverdue(now);
-  }
-  return first !== undefined;
+/** Makes what is due about a task happen before anything else does. Returns what the task is then. */
+export function applyDue(task: StoredTask, context: OperationContext): StoredTask {
+  if (!isDue(task, context.now) || isOverdue(task, context.now)) return applyDeadline(task, context);
+  return sendOrder(closeOpen(task, 'expired', context), 'command', context);
 }
 
-/** Returns the stop of a task at its deadline. */
-export function toOverdueStop(now: number): DatedStop {
-  return { ...GRACEFUL, undo: false, reason: createReason(OVERDUE, now) };
+/** Cancels a task past its deadline that no worker holds. Its questions close with it. */
+function applyDeadline(task: StoredTask, context: OperationContext): StoredTask {
+  const { tables, now } = context;
+  if (!isOverdue(task, now)) return task;
+  cancelTask(task, { ...GRACEFUL, undo: false, reason: createReason(OVERDUE, now) }, context);
+  return tables.task(task.id)!;
+}
+
+/** Makes what is due happen, of whichever task no one has looked at. Returns whether there are more. */
+export function applyDueTasks(
+  findFirst: (now: number) => StoredTask | undefined,
+  limit: number,
+  context: OperationContext,
+): boolean {
+  let first = findFirst(context.now);
+  for (let looked = 0; first !== undefined && looked < limit; looked++) {
+    applyDue(first, context);
+    first = findFirst(context.now);
+  }
+  return first !== undefined;
 }
 
 /** Withdraws the task's message from the current task if it has not read it yet. */

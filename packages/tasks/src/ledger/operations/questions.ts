@@ -44,7 +44,10 @@ export function closeOpen(
   const isMeant = (one: StoredQuestion): boolean =>
     one.state === 'open' && (why !== 'expired' || (one.expiresAt ?? Infinity) <= now);
   const meant = tables.liveQuestions(task.id).filter(isMeant);
-  for (const one of meant) tables.saveQuestion({ ...one, state, closed: { why, at: now } });
+  for (const one of meant) {
+    const end = (one.expiresAt ?? Infinity) <= now ? 'expired' : why;
+    tables.saveQuestion({ ...one, state, closed: { why: end, at: now } });
+  }
   return meant.length === 0 ? task : withCounts(task, tables);
 }
 

@@ -230,8 +230,8 @@ export interface Queries {
     readonly after: string;
     readonly limit: number;
   }): readonly string[];
-  /** Lists open questions of a tenant, oldest first. */
-  openQuestions(request: QuestionsRequest): readonly StoredQuestion[];
+  /** Lists open questions of a tenant that can be answered, oldest first. */
+  openQuestions(request: QuestionsRequest & { readonly now: number }): readonly StoredQuestion[];
   entries(id: string, range: { readonly after: number; readonly limit: number }): readonly JournalEntry[];
   /** Removes old tasks, conversations and sessions, at most `limit` of each. Returns whether there may be more. */
   purge(

@@ -18,8 +18,12 @@ export abstract class Reads {
 
   async get({ tenant, id }: TaskRef): Promise<TaskRecord | undefined> {
     checkNames({ tenant, id });
-    const values = { p_tenant: tenant, task_id: id, retention_ms: () => this.rules.retentionMs };
-    const found = await this.functions.read<RecordRow | null>('get', 'get_task', values);
+    const values = { p_tenant: tenant, task_id: id };
+    const retention_ms = (): number => this.rules.retentionMs;
+    type Found = RecordRow | { readonly isDue: true } | null;
+    let found = await this.functions.read<Found>('get', 'get_task', { ...values, retention_ms });
+    if (found !== null && 'isDue' in found)
+      found = await this.functions.call<RecordRow | null>('get', 'get_due_task', values);
     return found === null ? undefined : toRecord(found);
   }
 

@@ -1,4 +1,5 @@
 import type { AnswerReceipt, Question, QuestionClose } from '../../question.ts';
+import type { TaskStatus } from './status.ts';
 
 /**
  * Where a question is. `unread`: the store closed it, and its worker has not journaled that. A question that is not
@@ -31,6 +32,7 @@ export function toTooLate({ answer, closed }: Question): AnswerReceipt {
 }
 
 interface Expiring {
+  readonly status?: TaskStatus;
   readonly stage?: string;
   readonly deadline?: number;
   readonly questionCounts?: QuestionCounts;
@@ -40,4 +42,14 @@ interface Expiring {
 export function toExpiry({ stage, deadline = Infinity, questionCounts }: Expiring): number | undefined {
   const at = Math.min(questionCounts?.expiresAt ?? Infinity, stage === 'parked' ? deadline : Infinity);
   return at === Infinity ? undefined : at;
+}
+
+/** Returns whether a task is past its deadline and no worker holds it: a worker stops its task itself. */
+export function isOverdue({ status, stage, deadline = Infinity }: Expiring, now: number): boolean {
+  return deadline <= now && (status === 'init' || stage === 'parked');
+}
+
+/** Returns whether something about a task is due: whoever looks at it first makes it happen. */
+export function isDue(task: Expiring, now: number): boolean {
+  return isOverdue(task, now) || (task.questionCounts?.expiresAt ?? Infinity) <= now;
 }

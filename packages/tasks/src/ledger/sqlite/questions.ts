@@ -11,7 +11,10 @@ const FIRST_OVERDUE_PARKED = `
 SELECT id, deadline AS at FROM tasks WHERE stage = 'parked' AND deadline <= ? ORDER BY deadline, id LIMIT 1
 `;
 const OPEN = `
-SELECT record FROM questions WHERE tenant = ? AND state = 'open' AND (askedAt, id) > (?, ?) ORDER BY askedAt, id LIMIT ?
+SELECT record FROM questions AS q WHERE tenant = ? AND state = 'open' AND (askedAt, id) > (?, ?)
+  AND (expiresAt IS NULL OR expiresAt > ?) AND NOT EXISTS (
+    SELECT 1 FROM tasks WHERE tasks.id = q.task AND deadline <= ? AND (status = 'init' OR stage = 'parked')
+  ) ORDER BY askedAt, id LIMIT ?
 `;
 
 type Questions = Pick<Tables, 'question' | 'saveQuestion' | 'liveQuestions' | 'allQuestions' | 'firstExpired'>;
@@ -32,7 +35,8 @@ export function questionTables(
     liveQuestions: (task) =>
       found("SELECT record FROM questions WHERE task = ? AND state <> 'closed' ORDER BY askedAt, id", [task]),
     allQuestions: (task) => found('SELECT record FROM questions WHERE task = ? ORDER BY askedAt, id', [task]),
-    openQuestions: ({ tenant, after, limit }) => found(OPEN, [tenant, after?.askedAt ?? -1, after?.id ?? '', limit]),
+    openQuestions: ({ tenant, after, limit, now }) =>
+      found(OPEN, [tenant, after?.askedAt ?? -1, after?.id ?? '', now, now, limit]),
     firstExpired(now) {
       const due = [FIRST_EXPIRED, FIRST_OVERDUE_PARKED].flatMap((sql) => database.get(sql, [now]) ?? []);
       const [first] = (due as { id: string; at: number }[]).toSorted((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1));

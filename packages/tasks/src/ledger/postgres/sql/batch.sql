@@ -158,13 +158,9 @@ BEGIN
       PERFORM fn.notify('cancel', task);
       receipts[ordinal] := json_build_object('result', 'accepted', 'status', task.status, 'reason', reason,
         'killAt', task.stop_kill_at, 'level', fn.level_at(task.stop_level, task.stop_abort_at, task.stop_kill_at, now));
-    ELSIF fn.has_started(task) THEN
-      receipts[ordinal] :=
-        fn.cancel_started(task, reason, levels[ordinal], abort_mss[ordinal], kill_mss[ordinal], undos[ordinal], now);
     ELSE
-      PERFORM fn.end_task(task, 'cancelled', '{}', reason, NULL, now);
-      receipts[ordinal] := json_build_object('result', 'accepted', 'status', 'cancelled', 'level', 'drain', 'reason', reason,
-        'killAt', now);
+      receipts[ordinal] :=
+        fn.stop_due_first(task, reason, levels[ordinal], abort_mss[ordinal], kill_mss[ordinal], undos[ordinal], now);
     END IF;
   END LOOP;
   RETURN array_to_json(receipts);

@@ -37,18 +37,37 @@ BEGIN
     'level', fn.level_at(stopped.stop_level, stopped.stop_abort_at, stopped.stop_kill_at, now));
 END $$;
 
--- Asks a task to stop. A task that never started ends immediately. Its queue is locked.
+-- Asks a task to stop whose conversation is locked.
 CREATE FUNCTION fn.cancel_locked(
   task_id text, given text, at float8, level text, abort_ms float8, kill_ms float8, undo boolean
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  task whoa.tasks; reason json; now float8;
+  task whoa.tasks; now float8;
 BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
   now := fn.now_ms();
+  RETURN fn.stop_due_first(task, fn.reason(given, coalesce(at, now)), level, abort_ms, kill_ms, undo, now);
+END $$;
+
+-- Asks a locked task to stop, after its deadline if that has passed.
+CREATE FUNCTION fn.stop_due_first(
+  task whoa.tasks, reason json, level text, abort_ms float8, kill_ms float8, undo boolean, now float8
+) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  IF fn.is_overdue(task, now) THEN
+    PERFORM fn.apply_due(task, now);
+    SELECT * INTO task FROM whoa.tasks t WHERE t.id = task.id;
+  END IF;
+  RETURN fn.stop_task(task, reason, level, abort_ms, kill_ms, undo, now);
+END $$;
+
+-- Asks a locked task to stop. A task that never started ends immediately: its conversation is locked.
+CREATE FUNCTION fn.stop_task(
+  task whoa.tasks, reason json, level text, abort_ms float8, kill_ms float8, undo boolean, now float8
+) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
   IF task.id IS NULL THEN RETURN json_build_object('result', 'not-found'); END IF;
   IF task.ended_at IS NOT NULL THEN RETURN json_build_object('result', 'too-late', 'status', task.status); END IF;
-  reason := fn.reason(given, coalesce(at, now));
   IF fn.has_started(task) THEN RETURN fn.cancel_started(task, reason, level, abort_ms, kill_ms, undo, now); END IF;
   IF task.steered IS NOT NULL THEN PERFORM fn.withdraw_steer(task.id, task.steered); END IF;
   PERFORM fn.end_task(task, 'cancelled', '{}', reason, NULL, now);

@@ -20,7 +20,8 @@ END $$;
 CREATE FUNCTION fn.close_open(task whoa.tasks, why text, now float8) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   IF coalesce(task.questions_open, 0) = 0 THEN RETURN false; END IF;
-  UPDATE whoa.questions q SET state = CASE WHEN why = 'cancelled' THEN 'closed' ELSE 'unread' END, closed_why = why, closed_at = now
+  UPDATE whoa.questions q SET state = CASE WHEN why = 'cancelled' THEN 'closed' ELSE 'unread' END,
+    closed_why = CASE WHEN q.expires_at <= now THEN 'expired' ELSE why END, closed_at = now
   WHERE q.task = close_open.task.id AND q.state IS NOT DISTINCT FROM 'open'
     AND (why <> 'expired' OR coalesce(q.expires_at <= now, false));
   IF NOT FOUND THEN RETURN false; END IF;
@@ -58,6 +59,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
+-- Answers a question. Its state decides, once what is due has happened.
 -- Reads: tasks, questions. Locks: task. Writes: questions, tasks, waiters. Returns: when it was accepted, or the question.
 CREATE FUNCTION fn.answer(
   p_tenant text, task_id text, question_id text, given json, p_nonce text, retention_ms float8
@@ -70,6 +72,10 @@ BEGIN
   IF task.id IS NULL OR task.ended_at <= now - retention_ms THEN RETURN json_build_object('result', 'not-found'); END IF;
   SELECT * INTO question FROM whoa.questions q WHERE q.task = task_id AND q.id = question_id;
   IF NOT FOUND THEN RETURN json_build_object('result', 'not-found'); END IF;
+  -- A task that has asked has started, so its conversation need not be locked.
+  IF fn.apply_due(task, now) THEN
+    SELECT * INTO question FROM whoa.questions q WHERE q.task = task_id AND q.id = question_id;
+  END IF;
   -- Check this first: since the first request, the question may have been closed and the task may have ended.
   IF question.nonce = p_nonce THEN RETURN json_build_object('result', 'accepted', 'at', question.answered_at); END IF;
   IF question.state <> 'open' THEN
@@ -80,6 +86,33 @@ BEGIN
   PERFORM fn.count_questions(task_id);
   PERFORM fn.send_order(task_id, 'command');
   RETURN json_build_object('result', 'accepted', 'at', now);
+END $$;
+
+-- Returns whether a task is past its deadline and no worker holds it: a worker stops its task itself.
+CREATE FUNCTION fn.is_overdue(task whoa.tasks, now float8) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN coalesce(task.deadline <= now AND (task.status = 'init' OR task.stage = 'parked'), false);
+END $$;
+
+-- Returns whether something about a task is due: whoever looks at it first makes it happen.
+CREATE FUNCTION fn.is_due(task whoa.tasks, now float8) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN fn.is_overdue(task, now) OR (task.questions_open > 0 AND EXISTS (SELECT FROM whoa.questions q
+    WHERE q.task = is_due.task.id AND q.state = 'open' AND q.expires_at <= now));
+END $$;
+
+-- Makes what is due about a locked task happen: its deadline, and the time of its questions. The conversation of one that may not
+-- have started is locked. Returns whether there was anything.
+CREATE FUNCTION fn.apply_due(task whoa.tasks, now float8) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  IF fn.is_overdue(task, now) THEN
+    PERFORM fn.stop_task(task, fn.reason('{"kind":"deadline","message":"the deadline of the task has passed"}' /*OVERDUE*/, now),
+      'drain' /*level*/, 10000 /*abortMs*/, 12000 /*killMs*/, false, now);
+    RETURN true;
+  END IF;
+  IF coalesce(task.questions_open, 0) = 0 OR NOT fn.close_open(task, 'expired', now) THEN RETURN false; END IF;
+  PERFORM fn.send_order(task.id, 'command');
+  RETURN true;
 END $$;
 
 -- Returns whether an open question has expired, or a parked task is past its deadline.
@@ -93,7 +126,7 @@ END $$;
 -- Skips what another transaction has locked.
 CREATE FUNCTION fn.expire_questions(p_limit int, now float8) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
-  task whoa.tasks; expired_id text; has_closed boolean;
+  task whoa.tasks; expired_id text;
 BEGIN
   FOREACH expired_id IN ARRAY ARRAY(
     SELECT e.id FROM (
@@ -104,15 +137,7 @@ BEGIN
     ) e GROUP BY e.id ORDER BY min(e.at), e.id LIMIT p_limit
   ) LOOP
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = expired_id FOR UPDATE SKIP LOCKED;
-    CONTINUE WHEN NOT FOUND;
-    has_closed := fn.close_open(task, 'expired', now);
-    IF task.stage = 'parked' AND task.deadline <= now THEN
-      SELECT * INTO task FROM whoa.tasks t WHERE t.id = expired_id;
-      PERFORM fn.cancel_started(task, fn.reason('{"kind":"deadline","message":"the deadline of the task has passed"}' /*OVERDUE*/, now),
-        'drain' /*level*/, 10000 /*abortMs*/, 12000 /*killMs*/, false, now);
-    ELSIF has_closed THEN
-      PERFORM fn.send_order(expired_id, 'command');
-    END IF;
+    IF FOUND THEN PERFORM fn.apply_due(task, now); END IF;
   END LOOP;
   RETURN fn.has_expired(now);
 END $$;
@@ -131,12 +156,16 @@ BEGIN
     FROM whoa.questions q WHERE q.task = task_id AND (are_all OR q.state <> 'closed'));
 END $$;
 
--- Lists open questions of a tenant after a given one, oldest first.
--- Reads: questions. Locks and writes: nothing. Returns: questions.
+-- Lists open questions of a tenant after a given one that can be answered, oldest first.
+-- Reads: questions, tasks. Locks and writes: nothing. Returns: questions.
 CREATE FUNCTION fn.list_questions(p_tenant text, after_at float8, after_id text, page int) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  now float8 := fn.now_ms();
 BEGIN
   RETURN (SELECT coalesce(json_agg(fn.question_record(q) ORDER BY q.asked_at, q.id), '[]') FROM (
     SELECT * FROM whoa.questions o WHERE o.tenant = p_tenant AND o.state = 'open' AND (o.asked_at, o.id) > (after_at, after_id)
+      AND (o.expires_at <= now) IS NOT TRUE
+      AND NOT EXISTS (SELECT FROM whoa.tasks t WHERE t.id = o.task AND fn.is_overdue(t, now))
     ORDER BY o.asked_at, o.id LIMIT page
   ) q);
 END $$;

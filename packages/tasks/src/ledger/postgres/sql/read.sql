@@ -1,13 +1,28 @@
 -- Read queries: a task, a page of a tenant's tasks, part of a journal, a conversation.
 
--- Reads: tasks, inputs, commands. Locks and writes: nothing. Returns: a record or NULL.
+-- Reads: tasks, questions, inputs, commands. Locks and writes: nothing. Returns: a record or NULL, or that something is due.
 CREATE FUNCTION fn.get_task(p_tenant text, task_id text, retention_ms float8) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  task whoa.tasks;
+  task whoa.tasks; now float8 := fn.now_ms();
 BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM p_tenant;
   -- Hides tasks past their retention, whether or not they have been removed yet.
-  IF task.id IS NULL OR task.ended_at <= fn.now_ms() - retention_ms THEN RETURN NULL; END IF;
+  IF task.id IS NULL OR task.ended_at <= now - retention_ms THEN RETURN NULL; END IF;
+  IF fn.is_due(task, now) THEN RETURN json_build_object('isDue', true); END IF;
+  RETURN fn.task_record(task);
+END $$;
+
+-- Reads a task about which something is due, which happens first.
+-- Reads: tasks, questions, inputs, commands. Locks: conversation, task. Writes: what is due. Returns: a record or NULL.
+CREATE FUNCTION fn.get_due_task(p_tenant text, task_id text) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+BEGIN
+  PERFORM fn.lock_conversation(task_id);
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM p_tenant FOR UPDATE;
+  IF NOT FOUND THEN RETURN NULL; END IF;
+  PERFORM fn.apply_due(task, fn.now_ms());
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
   RETURN fn.task_record(task);
 END $$;
 

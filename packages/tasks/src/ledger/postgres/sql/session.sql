@@ -101,13 +101,13 @@ END $$;
 -- Ends waiting tasks whose deadline has passed, whoever runs their agents. Returns whether there are more.
 CREATE FUNCTION fn.end_overdue(p_limit int, now float8) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
-  task_id text;
+  task_id text; task whoa.tasks;
 BEGIN
   FOREACH task_id IN ARRAY ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.status = 'init' AND t.deadline <= now
     ORDER BY t.deadline, t.id LIMIT p_limit) LOOP
     PERFORM fn.lock_conversation(task_id);
-    PERFORM fn.cancel_locked(task_id, '{"kind":"deadline","message":"the deadline of the task has passed"}' /*OVERDUE*/, now,
-      'drain' /*level*/, 10000 /*abortMs*/, 12000 /*killMs*/, false);
+    SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
+    PERFORM fn.apply_due(task, now);
   END LOOP;
   RETURN EXISTS (SELECT FROM whoa.tasks t WHERE t.status = 'init' AND t.deadline <= now);
 END $$;

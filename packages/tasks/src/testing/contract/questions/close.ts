@@ -34,14 +34,126 @@ export const closeCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'until the expiry has closed a question, an answer counts, and an answered one does not expire',
+    title: 'after its time an answer does not count, though no worker has looked',
+    async run(context) {
+      const { store, advance } = context;
+      const parked = await askAndPark(store, [{ expiresMs: 10_000 }]);
+      const held = await ask(store, [{ expiresMs: 10_000 }, {}]);
+      const waiting = await ask(store, [{ expiresMs: 10_000 }]);
+      await store.release(waiting.by);
+      const { orderNumber } = await record(store, held.id);
+      await advance(10_000);
+      for (const { asked } of [parked, held, waiting]) {
+        const late = await store.answer({ tenant: TENANT, id: asked[0]! }, YES);
+        assert.deepEqual(late, { result: 'too-late', why: 'expired' });
+      }
+      assert.deepEqual(await states(store, parked.id), ['expired']);
+      assert.deepEqual(await getWhere(store, parked), ['ready', 'init', undefined]);
+      assert.deepEqual(await states(store, held.id), ['expired', 'open']);
+      assert.equal((await record(store, held.id)).orderNumber, orderNumber + 1);
+      assert.deepEqual(await states(store, waiting.id), ['expired']);
+      assert.equal((await store.answer({ tenant: TENANT, id: held.asked[1]! }, YES)).result, 'accepted');
+    },
+  },
+  {
+    title: 'an answered question does not expire',
     async run({ store, advance }) {
       const asking = await ask(store, [{ expiresMs: 10 }]);
+      assert.equal(
+        (await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES, { nonce: 'n' })).result,
+        'accepted',
+      );
       await advance(1_000);
-      assert.equal((await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES)).result, 'accepted');
+      assert.equal(
+        (await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES, { nonce: 'n' })).result,
+        'accepted',
+      );
       await store.sweep();
       assert.deepEqual(await states(store, asking.id), ['given']);
       assert.equal((await getWhere(store, asking))[0], 'held');
+    },
+  },
+  {
+    title: 'a question past its time is not listed, and reading its task closes it',
+    async run({ store, advance }) {
+      const asking = await askAndPark(store, [{ expiresMs: 10_000 }, {}]);
+      await advance(10_000);
+      const { questions } = await store.questions({ tenant: TENANT });
+      assert.deepEqual(
+        questions.map(({ id }) => id),
+        [asking.asked[1]],
+      );
+      assert.equal(await store.get({ tenant: 'other', id: asking.id }), undefined);
+      const read = await record(store, asking.id);
+      assert.deepEqual([read.stage, read.waiting], ['ready', 1]);
+      assert.deepEqual(
+        read.questions?.map(({ closed }) => closed?.why),
+        ['expired', undefined],
+      );
+      assert.deepEqual(await record(store, asking.id), read);
+    },
+  },
+  {
+    title: 'whatever closes questions says which of them had expired before',
+    async run({ store, advance }) {
+      const questions = [{ expiresMs: 10_000 }, {}];
+      const cancelled = await askAndPark(store, questions);
+      const stopping = await ask(store, questions);
+      const withdrawn = await ask(store, questions, { task: await say(store, 'one', 'queue') });
+      const steered = await ask(store, questions);
+      await advance(10_000);
+      await store.cancel(cancelled.ref);
+      await store.cancel(stopping.ref);
+      await say(store, 'two', 'queue');
+      await store.send(steered.ref, { type: 'steer', message: 'two' });
+      assert.deepEqual(await states(store, cancelled.id), ['expired', 'cancelled']);
+      assert.deepEqual(await states(store, stopping.id), ['expired', 'cancelled']);
+      assert.deepEqual(await states(store, withdrawn.id), ['expired', 'withdrawn']);
+      assert.deepEqual(await states(store, steered.id), ['expired', 'withdrawn']);
+    },
+  },
+  {
+    title: 'after the deadline of a task that no worker holds, an answer is too late, and its questions are not listed',
+    async run({ store, advance }) {
+      const { createdAt } = await create(store);
+      const deadline = createdAt + 60_000;
+      const parked = await askAndPark(store, [{}], { task: await create(store, { deadline }) });
+      const waiting = await ask(store, [{}], { task: await create(store, { deadline }) });
+      await store.release(waiting.by);
+      const held = await ask(store, [{}], { task: await create(store, { deadline }) });
+      await advance(60_000);
+      assert.deepEqual(
+        (await store.questions({ tenant: TENANT })).questions.map(({ id }) => id),
+        held.asked,
+      );
+      for (const asking of [parked, waiting]) {
+        const late = await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES);
+        assert.deepEqual(late, { result: 'too-late', why: 'cancelled' });
+        assert.deepEqual(await getWhere(store, asking), ['ready', 'cancelling', undefined]);
+        assert.equal((await record(store, asking.id)).stop?.reason.kind, 'deadline');
+      }
+      assert.deepEqual(await getWhere(store, held), ['held', 'running', 1]);
+    },
+  },
+  {
+    title: 'whoever reads or cancels a task past its deadline that no worker holds learns that it is over',
+    async run({ store, advance }) {
+      const { createdAt } = await create(store);
+      const deadline = createdAt + 60_000;
+      const read = await create(store, { deadline });
+      const cancelled = await create(store, { deadline });
+      const parked = await askAndPark(store, [{}], { task: await create(store, { deadline }) });
+      const first = await say(store, 'one', { policy: 'queue', deadline });
+      const next = await say(store, 'two', 'queue');
+      await advance(60_000);
+      const { status, outcome } = await record(store, read.id);
+      assert.deepEqual([status, outcome?.reason?.kind], ['cancelled', 'deadline']);
+      const late = await store.cancel({ tenant: TENANT, id: cancelled.id });
+      assert.deepEqual(late, { result: 'too-late', status: 'cancelled' });
+      const receipt = await store.cancel(parked.ref, { message: 'later' });
+      assert.ok(receipt.result === 'unchanged' && receipt.reason.kind === 'deadline');
+      assert.equal((await record(store, first.id)).status, 'cancelled');
+      assert.equal((await record(store, next.id)).stage, 'ready');
     },
   },
   {
