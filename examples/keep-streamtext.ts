@@ -2,7 +2,7 @@
 //   node examples/keep-streamtext.ts
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAnthropic } from '@ai-sdk/anthropic';
-import { createCallLedger, createStoppableTurn } from '@whoa/ai-sdk';
+import { createCallRecords, createStoppableTurn } from '@whoa/ai-sdk';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { CancellationToken } from '@whoa/core';
 import { convertToModelMessages, isStepCount, streamText, tool, toUIMessageStream, type UIMessage } from 'ai';
@@ -72,7 +72,7 @@ async function guarded(): Promise<void> {
   await using provider = await startLoopbackProvider({ script });
   const model = createAnthropic({ baseURL: provider.url, apiKey: 'none' })('claude-sonnet-4-5');
   const { tools, started, sent } = deafMail();
-  const calls = createCallLedger(); // one per conversation
+  const calls = createCallRecords(); // one per conversation
 
   async function turn(history: UIMessage[], token: CancellationToken) {
     const turn = createStoppableTurn({ token, history: await convertToModelMessages(history), tools, calls });

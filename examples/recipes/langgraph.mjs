@@ -6,7 +6,7 @@ import { ToolMessage } from '@langchain/core/messages';
 import { tool } from '@langchain/core/tools';
 import { MemorySaver } from '@langchain/langgraph';
 import { ChatOpenAI } from '@langchain/openai';
-import { closeOpenCalls, createCallLedger, guardAiSdkTools } from '@whoa/ai-sdk';
+import { closeOpenCalls, createCallRecords, guardAiSdkTools } from '@whoa/ai-sdk';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { CancellationToken } from '@whoa/core';
 import { createAgent } from 'langchain';
@@ -25,7 +25,7 @@ const model = new ChatOpenAI({
   maxRetries: 0,
 });
 const thread = { configurable: { thread_id: 'one' } };
-const calls = createCallLedger();
+const calls = createCallRecords();
 const checkpointer = new MemorySaver();
 const started = Promise.withResolvers();
 

@@ -8,7 +8,7 @@ import { Agent } from '@mastra/core/agent';
 import { InMemoryStore } from '@mastra/core/storage';
 import { createTool } from '@mastra/core/tools';
 import { Memory } from '@mastra/memory';
-import { createCallLedger, guardAiSdkTools } from '@whoa/ai-sdk';
+import { createCallRecords, guardAiSdkTools } from '@whoa/ai-sdk';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { CancellationToken, isCancelledError } from '@whoa/core';
 import { z } from 'zod';
@@ -22,7 +22,7 @@ const provider = await startLoopbackProvider({
 const model = createOpenAI({ baseURL: provider.url, apiKey: 'none' }).chat('gpt-4o');
 const storage = new InMemoryStore();
 const memory = { thread: 'one', resource: 'ada' };
-const calls = createCallLedger();
+const calls = createCallRecords();
 const started = Promise.withResolvers();
 
 const TOLD = {

@@ -2,7 +2,7 @@
 // a user's code is: code that does not compile for users does not compile here.
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
-import { type CallLedger, createStoppableTurn, type SettledTurn } from '@whoa/ai-sdk';
+import { type CallRecords, createStoppableTurn, type SettledTurn } from '@whoa/ai-sdk';
 import type { WireFormat } from '@whoa/ai-sdk/testing';
 import type { CancellationToken } from '@whoa/core';
 import * as v7 from 'ai';
@@ -21,7 +21,7 @@ export interface TurnInput {
   readonly format: WireFormat;
   /** Messages of the UI kind, as a chat stores them. */
   readonly history: readonly unknown[];
-  readonly calls: CallLedger;
+  readonly calls: CallRecords;
   readonly slow: Execute;
   readonly fast: Execute;
   readonly mustFinish?: { readonly slow: { readonly timeoutMs: number } };

@@ -1,6 +1,6 @@
 // Conversations with a custom loop, in which people approve, deny, stop, continue and retry at random: nothing runs
 // without a yes, nothing runs twice, the model sees what ran, and every request is accepted.
-import { createCallLedger } from '@whoa/ai-sdk';
+import { createCallRecords } from '@whoa/ai-sdk';
 import {
   type LoopbackProvider,
   type ScriptedResponse,
@@ -74,7 +74,7 @@ type History = readonly unknown[];
 class Conversation {
   readonly problems: string[] = [];
   readonly #setup: Setup;
-  readonly #calls = createCallLedger();
+  readonly #calls = createCallRecords();
   readonly #payments = new Map<number, Payment>();
   readonly #answers: ScriptedResponse[] = [];
   readonly #held = new Set<() => void>();

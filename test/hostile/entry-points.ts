@@ -89,7 +89,7 @@ add('hook', CALLS, {
   'what the hook for errors throws': (kit, value) =>
     Object.assign(kit.hooks, { any: () => fail(value), 'hook-error': () => fail(value) }),
 });
-for (const name of ['tools', 'concurrency', 'approve', 'hooks', 'ledger', 'cleanupTimeoutMs', 'world']) {
+for (const name of ['tools', 'concurrency', 'approve', 'hooks', 'lateResults', 'cleanupTimeoutMs', 'world']) {
   add('setting', CALLS, { [name]: (kit, value) => (kit.agent[name] = value()) });
 }
 for (const name of [
@@ -128,7 +128,7 @@ for (const name of [
   'whenCancelled',
   'timeoutMs',
   'cleanupTimeoutMs',
-  'ledger',
+  'lateResults',
   'key',
   'onWait',
   'token',
@@ -186,10 +186,15 @@ add('model part', RUNS, {
   'what a compaction returns': (kit, value) => (kit.agent['compact'] = value),
   'what a compaction throws': (kit, value) => (kit.agent['compact'] = () => fail(value)),
 });
-add('ledger', WORK, {
-  'what a ledger throws': (kit, value) =>
-    (kit.agent['ledger'] = { abandon: () => fail(value), returned: () => fail(value), entries: () => fail(value) }),
-  'what a ledger returns': (kit, value) => (kit.agent['ledger'] = { abandon: value, returned: value, entries: value }),
+add('lateResults', WORK, {
+  'what late results throw': (kit, value) =>
+    (kit.agent['lateResults'] = {
+      abandon: () => fail(value),
+      returned: () => fail(value),
+      entries: () => fail(value),
+    }),
+  'what late results return': (kit, value) =>
+    (kit.agent['lateResults'] = { abandon: value, returned: value, entries: value }),
 });
 add('reason', WORK, {
   'the reason of a cancel': (kit, value) => (kit.reason = value()),

@@ -1,5 +1,5 @@
 // Runs one case: hostile values at one or more entry points, in one scenario, stopped at one moment. Returns the problems.
-import { closeOpenCalls, createCallLedger, guardAiSdkTools } from '@whoa/ai-sdk';
+import { closeOpenCalls, createCallRecords, guardAiSdkTools } from '@whoa/ai-sdk';
 import {
   type Agent,
   CancellationToken,
@@ -16,7 +16,7 @@ import {
   type ToolContext,
 } from '@whoa/core';
 import type { World } from '@whoa/core/embed';
-import { createLedger } from '@whoa/core/embed';
+import { createLateResults } from '@whoa/core/embed';
 import {
   callTools,
   type Model,
@@ -490,14 +490,14 @@ const SCENARIOS: Readonly<Record<Scenario, (harness: Harness) => Promise<unknown
     const token = harness.child('guard');
     harness.onCancel = () => token.cancel(kit.reason as string, harness.cancelOptions);
     harness.arm();
-    const options = { name: 'guard', ...harness.source(token), ledger: createLedger(), ...kit.agent };
+    const options = { name: 'guard', ...harness.source(token), lateResults: createLateResults(), ...kit.agent };
     await guard((context) => harness.work({ ...context, token: context.token } as ToolContext), options as never);
     return undefined;
   },
 
   'ai-sdk': async (harness) => {
     const { kit } = harness;
-    const calls = createCallLedger();
+    const calls = createCallRecords();
     const token = harness.child('ai-sdk');
     harness.onCancel = () => token.cancel(kit.reason as string, harness.cancelOptions);
     const {

@@ -262,7 +262,7 @@ test.each(formats)(
       expect(JSON.stringify(outcome)).toBe(before);
       expect(late).toMatchObject([{ callId: 'd1', late: { state: 'finished', value: { content: 'sent after all' } } }]);
       expect(
-        agent.ledger
+        agent.lateResults
           .entries()
           .map(({ name, late: end }) => [name, end?.state])
           .toSorted((a, b) => String(a[0]).localeCompare(String(b[0]))),

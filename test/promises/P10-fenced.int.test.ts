@@ -8,7 +8,7 @@ import { openFixture, until } from './fixture.ts';
 import { createLocalAgent } from './surfaces/run.ts';
 import { followTask, MORTAL_LEASE_MS, sharedStores, startWorker } from './surfaces/task.ts';
 
-test('a tool that returns after its run has ended changes nothing, and is only in the ledger', async () => {
+test('a tool that returns after its run has ended changes nothing, and is only in the late results', async () => {
   await using fixture = await openFixture([{ parts: [{ call: 'deaf', id: 'd' }] }]);
   const { agent, recorder, close } = createLocalAgent(fixture);
   const run = recorder.run(agent.run('go'));
@@ -16,10 +16,10 @@ test('a tool that returns after its run has ended changes nothing, and is only i
   run.cancel({ message: 'enough' }, { mode: 'kill' });
   const outcome = await run.outcome;
   const before = JSON.stringify(outcome);
-  expect(agent.ledger.entries()).toMatchObject([{ name: 'deaf', reason: { message: 'enough' } }]);
+  expect(agent.lateResults.entries()).toMatchObject([{ name: 'deaf', reason: { message: 'enough' } }]);
   writeFileSync(fixture.at('wake-d'), '');
-  await until(() => agent.ledger.entries()[0]?.late !== undefined);
-  expect(agent.ledger.entries()[0]!.late).toMatchObject({ state: 'finished', value: { content: 'late' } });
+  await until(() => agent.lateResults.entries()[0]?.late !== undefined);
+  expect(agent.lateResults.entries()[0]!.late).toMatchObject({ state: 'finished', value: { content: 'late' } });
   expect(JSON.stringify(outcome)).toBe(before);
   expect(checkHistory(recorder.history)).toEqual([]);
   await close();

@@ -1,6 +1,6 @@
 // One program that must give the same results on every runtime: Node, Bun, Deno, a worker and a browser. It needs only
 // the language and the web's own globals.
-import { closeOpenCalls, createCallLedger, guardAiSdkTools } from '@whoa/ai-sdk';
+import { closeOpenCalls, createCallRecords, guardAiSdkTools } from '@whoa/ai-sdk';
 import {
   CancellationToken,
   createAgent,
@@ -12,7 +12,7 @@ import {
   type StopMode,
 } from '@whoa/core';
 import type { InputSchema } from '@whoa/core/embed';
-import { createLedger } from '@whoa/core/embed';
+import { createLateResults } from '@whoa/core/embed';
 import type { Model, ModelPart } from '@whoa/core/model';
 import { MAX_DETAILS_BYTES } from '../../packages/core/src/tool/bounds.ts';
 
@@ -80,14 +80,14 @@ async function longWaits(say: Say): Promise<void> {
 
 async function guards(say: Say): Promise<void> {
   const token = new CancellationToken();
-  const ledger = createLedger();
+  const lateResults = createLateResults();
   let finish = (_value: string): void => {};
-  const deaf = guard(() => new Promise<string>((resolve) => (finish = resolve)), { name: 'deaf', token, ledger });
+  const deaf = guard(() => new Promise<string>((resolve) => (finish = resolve)), { name: 'deaf', token, lateResults });
   token.cancel({}, { mode: { abortMs: 10 } });
-  say(`deaf work: ${await readErrorName(deaf)}, abandoned ${ledger.entries().length}`);
+  say(`deaf work: ${await readErrorName(deaf)}, abandoned ${lateResults.entries().length}`);
   finish('late');
   await pause(5);
-  say(`late: ${ledger.entries()[0]?.late?.state}`);
+  say(`late: ${lateResults.entries()[0]?.late?.state}`);
   const slow = guard(({ signal }) => stopped(signal), { name: 'slow', timeoutMs: 10 });
   say(`too slow: ${await readErrorName(slow)}`);
   say(`in time: ${await guard(() => pause(1).then(() => 'value'), { name: 'quick', timeoutMs: 5_000 })}`);
@@ -204,7 +204,7 @@ async function conversations(say: Say): Promise<void> {
 
 async function aiSdk(say: Say): Promise<void> {
   const token = new CancellationToken();
-  const calls = createCallLedger();
+  const calls = createCallRecords();
   const deaf = { execute: (): Promise<string> => new Promise(() => {}) };
   const { look } = guardAiSdkTools({ look: deaf }, { token, calls });
   const messages = [

@@ -1,5 +1,5 @@
 // What the compiler works out for people: `npm run check` compiles this file, so a type that gets worse fails it.
-import { createCallLedger, createStoppableTurn, guardAiSdkTools } from '@whoa/ai-sdk';
+import { createCallRecords, createStoppableTurn, guardAiSdkTools } from '@whoa/ai-sdk';
 import {
   type Agent,
   type AppContext,
@@ -50,7 +50,7 @@ test('plain data is a result', () => {
 });
 
 test('a stoppable turn needs something that can stop it, and tools for its limits', () => {
-  const parts = { history: [{ role: 'user', content: 'Hello' }], calls: createCallLedger() };
+  const parts = { history: [{ role: 'user', content: 'Hello' }], calls: createCallRecords() };
   const { signal } = new AbortController();
   const tools = { pay: tool({ inputSchema: z.object({}), execute: () => 'paid' }) };
   const mustFinish = { pay: { timeoutMs: 1_000 } };

@@ -4,7 +4,7 @@ export type { SettledTurn } from './turn/turn.ts';
 
 // The parts of such a turn.
 export { guardAiSdkTools } from './tools/guard-ai-sdk-tools.ts';
-export { createCallLedger, type CallLedger } from './turn/call-ledger.ts';
+export { createCallRecords, type CallRecords } from './turn/call-records.ts';
 export { closeOpenCalls } from './messages/close-open-calls.ts';
 
 // Agents with AI SDK models and tools.

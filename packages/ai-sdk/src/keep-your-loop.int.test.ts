@@ -13,7 +13,7 @@ import {
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { aiSdkModel, formats } from '../../../test/ai-sdk/providers.ts';
-import { type CallLedger, closeOpenCalls, createCallLedger, guardAiSdkTools } from './index.ts';
+import { type CallRecords, closeOpenCalls, createCallRecords, guardAiSdkTools } from './index.ts';
 import { startLoopbackProvider } from './testing/index.ts';
 
 const mode = { abortMs: 30 };
@@ -39,7 +39,7 @@ function setUp() {
     }),
   };
   const running = Promise.all([started.promise, fastEnded.promise]);
-  return { tools, calls: createCallLedger(), started: started.promise, running };
+  return { tools, calls: createCallRecords(), started: started.promise, running };
 }
 
 const say = (text: string): UIMessage => ({ id: text, role: 'user', parts: [{ type: 'text', text }] });
@@ -47,7 +47,7 @@ const say = (text: string): UIMessage => ({ id: text, role: 'user', parts: [{ ty
 interface Turn {
   readonly model: LanguageModel;
   readonly tools: ReturnType<typeof setUp>['tools'];
-  readonly calls: CallLedger;
+  readonly calls: CallRecords;
   readonly token: CancellationToken;
 }
 

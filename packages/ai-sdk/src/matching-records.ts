@@ -1,14 +1,14 @@
-import type { CallLedger, CallRecord } from './turn/call-ledger.ts';
+import type { CallRecord, CallRecords } from './turn/call-records.ts';
 import { type CallSite, isSamePosition, isSameWork } from './turn/call-sites.ts';
 
-/** What a ledger knows about a call in a history: its record, that there is none, or that several calls match. */
+/** What is recorded about a call in a history: its record, that there is none, or that several calls match. */
 export type Match = { readonly record: CallRecord } | 'none' | 'ambiguous';
 
 /**
  * Finds the record of every call in a history. Ids may recur, so a call is identified by its position and its input.
  * Where a history was shortened since, it is identified by its input alone, if that is unambiguous.
  */
-export function matchRecords(sites: readonly CallSite[], ledger: CallLedger): ReadonlyMap<CallSite, Match> {
+export function matchRecords(sites: readonly CallSite[], calls: CallRecords): ReadonlyMap<CallSite, Match> {
   const matches = new Map<CallSite, Match>();
   const claimed = new Set<string>();
   const claim = (site: CallSite, record: CallRecord): void => {
@@ -16,10 +16,10 @@ export function matchRecords(sites: readonly CallSite[], ledger: CallLedger): Re
     claimed.add(record.callId);
   };
   for (const site of sites) {
-    const record = findApproved(site, ledger);
+    const record = findApproved(site, calls);
     if (record !== undefined) claim(site, record);
   }
-  const records = ledger.records();
+  const records = calls.records();
   for (const [toolCallId, named] of Map.groupBy(sites, (site) => site.toolCallId)) {
     const all = records.filter((one) => one.toolCallId === toolCallId || one.renamedTo === toolCallId);
     for (const site of named) {
@@ -46,10 +46,10 @@ export function matchRecords(sites: readonly CallSite[], ledger: CallLedger): Re
  * Returns the record of a call that this approval allowed. The loop's id may have been replaced before it ran. A loop
  * that approves calls by itself does not name the approval to the tool.
  */
-export function findApproved(site: CallSite, ledger: CallLedger | undefined): CallRecord | undefined {
+export function findApproved(site: CallSite, calls: CallRecords | undefined): CallRecord | undefined {
   if (site.approval === undefined) return undefined;
   const { approvalId, isAutomatic } = site.approval.request;
-  return ledger?.records().findLast((record) => {
+  return calls?.records().findLast((record) => {
     const { toolCallId, tool, trace } = record;
     if (isAutomatic === true && trace.approvalId === undefined)
       return toolCallId === site.toolCallId && isAskedWhere(site, record);

@@ -1,6 +1,6 @@
 // Random conversations of `createStoppableTurn` in virtual time, with `ai` 5, 6 and 7: cancels anywhere, tools of all kinds, arguments
 // that are not a JSON object, ids that repeat, approvals, and turns that are tried again.
-import { createCallLedger, createStoppableTurn } from '@whoa/ai-sdk';
+import { createCallRecords, createStoppableTurn } from '@whoa/ai-sdk';
 import { CancellationToken, type StopMode } from '@whoa/core';
 import { VirtualClock } from '@whoa/core/testing';
 import * as v7 from 'ai';
@@ -68,7 +68,7 @@ class FuzzedLoop {
   readonly #dice: Dice;
   readonly #found: Found;
   readonly #clock = new VirtualClock();
-  readonly #calls = createCallLedger();
+  readonly #calls = createCallRecords();
   readonly #works = new Map<number, Work>();
   readonly #allowed = new Set<number>();
   readonly #tools: Readonly<Record<string, object>>;
@@ -104,7 +104,7 @@ class FuzzedLoop {
     await settle(6);
     this.#found.expect(this.#clock.pending === 0, `${this.#clock.pending} timers were left`);
     const running = this.#calls.records().filter(({ state }) => state === 'running');
-    this.#found.expect(running.length === 0, 'the ledger has a call that runs');
+    this.#found.expect(running.length === 0, 'a recorded call still runs');
   }
 
   /** Takes one turn. Returns whether it settled. */

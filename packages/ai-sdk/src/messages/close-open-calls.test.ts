@@ -2,7 +2,7 @@ import assert from 'node:assert';
 import type { ModelMessage } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { findRefusals } from '../testing/index.ts';
-import { type CallLedger, type CallRecord, createCallLedger } from '../turn/call-ledger.ts';
+import { type CallRecord, type CallRecords, createCallRecords } from '../turn/call-records.ts';
 import { findApprovedCall, toTrace } from '../turn/call-sites.ts';
 import { closeOpenCalls, closeTurn } from './close-open-calls.ts';
 
@@ -15,7 +15,7 @@ const result = (toolCallId: string, value = 'ok') =>
 const assistant = (...content: ReturnType<typeof call>[]): ModelMessage => ({ role: 'assistant', content });
 const tool = (...content: ReturnType<typeof result>[]): ModelMessage => ({ role: 'tool', content });
 
-function write(calls: CallLedger, toolCallId: string, change: Partial<CallRecord>): void {
+function write(calls: CallRecords, toolCallId: string, change: Partial<CallRecord>): void {
   calls.update(calls.begin({ toolCallId, tool: 'slow' }).callId, change);
 }
 
@@ -45,7 +45,7 @@ function findWireRefusals(messages: readonly ModelMessage[]) {
 
 /** What the model sees for call `a`, which has no result. */
 function told(record?: Partial<CallRecord>, options: { isGuarded?: boolean } = {}): unknown {
-  const calls = createCallLedger();
+  const calls = createCallRecords();
   if (options.isGuarded !== false) calls.addTool('slow');
   write(calls, 'earlier', { state: 'finished' });
   if (record !== undefined) write(calls, 'a', record);
@@ -107,8 +107,8 @@ describe('a call without a result gets an accurate one', () => {
     expect(told()).toMatchObject({ value: expect.stringMatching(/^Not started/) as string });
   });
 
-  test('a ledger that is younger than the history does not know, and never claims to later', () => {
-    const calls = createCallLedger();
+  test('records that are younger than the history do not know, and never claim to later', () => {
+    const calls = createCallRecords();
     calls.addTool('slow');
     const history = [user, assistant(call('a'), call('b'))];
     const first = closeOpenCalls(history, calls);
@@ -125,7 +125,7 @@ describe('a call without a result gets an accurate one', () => {
     expect(told({ state: 'failed', error })).toMatchObject({ type: 'error-text', value: expect.any(String) as string });
   });
 
-  test('without a guard, or without a ledger, the outcome is unknown', () => {
+  test('without a guard, or without records, the outcome is unknown', () => {
     expect(told(undefined, { isGuarded: false })).toMatchObject({
       value: expect.stringMatching(/^Outcome unknown/) as string,
     });
@@ -165,7 +165,7 @@ describe('results', () => {
   });
 
   test('results that hide how a stopped call ended are corrected; others stay', () => {
-    const calls = createCallLedger();
+    const calls = createCallRecords();
     write(calls, 'a', { state: 'unknown', reason });
     write(calls, 'b', { state: 'failed', error: new Error('boom') });
     const masked = (toolCallId: string) => ({
@@ -186,7 +186,7 @@ describe('results', () => {
   });
 
   test('results of a call that was running report how it ended since', () => {
-    const calls = createCallLedger();
+    const calls = createCallRecords();
     const { callId } = calls.begin({ toolCallId: 'a', tool: 'slow' });
     const stored = closeOpenCalls([user, assistant(call('a')), user], calls);
     expect(JSON.stringify(stored)).toMatch(/still running/);
@@ -210,7 +210,7 @@ describe('an id that comes again', () => {
     content: [{ type: 'tool-call', toolCallId: 'call_0', toolName: 'slow', input: { at } }],
   });
   const say = (content: string): ModelMessage => ({ role: 'user', content });
-  const begin = (calls: CallLedger, messages: ModelMessage[], at: number): string =>
+  const begin = (calls: CallRecords, messages: ModelMessage[], at: number): string =>
     calls.begin({ toolCallId: 'call_0', tool: 'slow', input: { at }, messages }).callId;
   const results = (messages: readonly ModelMessage[]) =>
     messages
@@ -244,7 +244,7 @@ describe('an id that comes again', () => {
   });
 
   test('a repeated id is known by the position of its call, even when both ask for the same', () => {
-    const calls = createCallLedger();
+    const calls = createCallRecords();
     calls.addTool('slow');
     const first = [say('Book')];
     calls.update(begin(calls, first, 1), { state: 'finished', output: 'first' });
@@ -260,7 +260,7 @@ describe('an id that comes again', () => {
   });
 
   test('a repeated id is known again after it was renamed', () => {
-    const calls = createCallLedger();
+    const calls = createCallRecords();
     calls.addTool('slow');
     calls.update(begin(calls, [say('a')], 1), { state: 'finished', output: 'one' });
     const view = [say('a'), book(1), tool(result('call_0', 'one')), say('b')];
@@ -275,7 +275,7 @@ describe('an id that comes again', () => {
   });
 
   test('closing a shortened history still finds its results, and reports missing ones', () => {
-    const calls = createCallLedger();
+    const calls = createCallRecords();
     calls.addTool('slow');
     calls.update(begin(calls, [say('a')], 1), { state: 'finished', output: 'one' });
     const view = [say('a'), book(1), tool(result('call_0', 'one')), say('b')];
@@ -288,7 +288,7 @@ describe('an id that comes again', () => {
   });
 
   test('an id that is used twice in one reply has two results', () => {
-    const calls = createCallLedger();
+    const calls = createCallRecords();
     calls.addTool('slow');
     const view = [say('a')];
     calls.update(begin(calls, view, 1), { state: 'finished', output: 'one' });
@@ -304,7 +304,7 @@ describe('an id that comes again', () => {
   });
 
   test('a turn that was asked for again takes its own result, not that of the first try', () => {
-    const calls = createCallLedger();
+    const calls = createCallRecords();
     calls.addTool('slow');
     calls.update(begin(calls, [say('a')], 1), { state: 'finished', output: 'thrown away' });
     calls.update(begin(calls, [say('a')], 1), { state: 'finished', output: 'kept' });
@@ -458,14 +458,14 @@ describe('a call that needs an approval', () => {
     content: [{ type: 'tool-approval-response', approvalId: `p-${id}`, approved, ...(reason && { reason }) }],
   });
   /** The record of a guarded tool whose call its loop runs. */
-  const run = (calls: CallLedger, history: ModelMessage[], state: Partial<CallRecord>, id = 'a') => {
+  const run = (calls: CallRecords, history: ModelMessage[], state: Partial<CallRecord>, id = 'a') => {
     const site = findApprovedCall(history, { toolCallId: id, tool: 'slow', input: undefined });
     assert(site !== undefined);
     const { callId } = calls.begin({ toolCallId: id, tool: 'slow', trace: toTrace(site) });
     return calls.update(callId, state);
   };
-  const guarded = (): CallLedger => {
-    const calls = createCallLedger();
+  const guarded = (): CallRecords => {
+    const calls = createCallRecords();
     calls.addTool('slow');
     return calls;
   };
@@ -528,8 +528,8 @@ describe('a call that needs an approval', () => {
       [answer('a', false, 'too much')],
       'Not started: it was denied (too much). It had no effect.',
     ],
-  ])('a call that was %s did not start, whatever the ledger knows', (_, answers, told) => {
-    for (const calls of [undefined, createCallLedger(), guarded()])
+  ])('a call that was %s did not start, whatever the records say', (_, answers, told) => {
+    for (const calls of [undefined, createCallRecords(), guarded()])
       expect(outputs(closeOpenCalls([user, ask('a'), ...answers, user], calls))).toEqual([
         { type: 'error-text', value: told },
       ]);
@@ -612,7 +612,7 @@ test.each([null, 7, {}, [null], [{ role: 'assistant', content: [null] }]])(
 );
 
 test('a call that failed with an unreadable error is described as text', () => {
-  const calls = createCallLedger();
+  const calls = createCallRecords();
   const unreadable = Object.defineProperty(new Error('x'), 'message', { get: () => assert.fail('a trap') });
   write(calls, 'a', { state: 'failed', error: unreadable });
   write(calls, 'b', { state: 'interrupted', reason, error: Object.create(null) as unknown });
@@ -622,7 +622,7 @@ test('a call that failed with an unreadable error is described as text', () => {
 });
 
 test('arguments that are not a JSON object become one, and the call is still recognized', () => {
-  const calls = createCallLedger();
+  const calls = createCallRecords();
   const given = (input: unknown): ModelMessage => ({
     role: 'assistant',
     content: [{ type: 'tool-call', toolCallId: 'a', toolName: 'slow', input }],
@@ -658,13 +658,13 @@ test('an approved call that the loop runs next keeps its arguments', () => {
 });
 
 test('a call that never started is described the same way while another of its reply is being approved', () => {
-  const calls = createCallLedger();
+  const calls = createCallRecords();
   for (const name of ['slow', 'fast']) calls.addTool(name);
   const reply: ModelMessage = {
     role: 'assistant',
     content: [call('a'), { type: 'tool-approval-request', approvalId: 'p', toolCallId: 'a' }, call('b', 'fast')],
   };
-  const [, after] = closeTurn([reply], { ledger: calls, history: [user] });
+  const [, after] = closeTurn([reply], { calls, history: [user] });
   const value = 'Not started: the run was stopped first. It had no effect.';
   expect(after).toMatchObject({ role: 'tool', content: [{ toolCallId: 'b', output: { value } }] });
   const yes: ModelMessage = {
@@ -692,7 +692,7 @@ describe('a call with the id of one that the provider runs', () => {
 
   test('gets its own result', () => {
     const reply: ModelMessage = { role: 'assistant', content: [searched, found, call('a')] };
-    const [closed, results] = closeTurn([reply], { ledger: undefined, history: [user] });
+    const [closed, results] = closeTurn([reply], { calls: undefined, history: [user] });
     expect(closed).toMatchObject({ content: [searched, found, { toolName: 'slow' }] });
     const { toolCallId } = (closed!.content as { toolCallId: string }[])[2]!;
     expect(results).toMatchObject({ role: 'tool', content: [{ toolCallId, toolName: 'slow' }] });

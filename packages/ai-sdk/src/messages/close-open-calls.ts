@@ -1,6 +1,6 @@
 import { CallIds, settings } from '@whoa/core/internal';
 import { findApproved, type Match, matchRecords } from '../matching-records.ts';
-import type { CallLedger } from '../turn/call-ledger.ts';
+import type { CallRecords } from '../turn/call-records.ts';
 import { type AiSdkMessage, type AiSdkPart, type CallSite, findCallSites, getParts } from '../turn/call-sites.ts';
 import { asText } from './as-json.ts';
 import { endReplies } from './ended-replies.ts';
@@ -9,19 +9,19 @@ import { inputObject, safeName, sameOr, wellFormed } from './wire-safe.ts';
 
 /**
  * Makes a history valid again after a run was stopped: every call gets exactly one result, right after it. A call
- * without a result gets one from the ledger, or one that says its outcome is unknown. So does a stopped call whose
+ * without a result gets one from the records, or one that says its outcome is unknown. So does a stopped call whose
  * result only says that something went wrong. A call stays open only if its approval is answered in the last message
- * and the ledger has no record of it: the loop runs it next. What providers refuse is dropped (results without a call,
+ * and there is no record of it: the loop runs it next. What providers refuse is dropped (results without a call,
  * calls that the provider was running, thinking that nothing follows) or replaced (ids, tool names, split characters).
  *
  * @returns New messages; valid ones are returned unchanged.
  *
  * @example
  * ```ts
- * import { closeOpenCalls, createCallLedger } from '@whoa/ai-sdk';
+ * import { closeOpenCalls, createCallRecords } from '@whoa/ai-sdk';
  * import type { ModelMessage } from 'ai';
  *
- * const calls = createCallLedger();
+ * const calls = createCallRecords();
  * let messages: ModelMessage[] = [{ role: 'user', content: 'Book a table' }];
  * // … your loop runs, and is stopped …
  * await calls.waitForIdle();
@@ -30,13 +30,13 @@ import { inputObject, safeName, sameOr, wellFormed } from './wire-safe.ts';
  */
 export function closeOpenCalls<Message extends AiSdkMessage>(
   messages: readonly Message[],
-  ledger?: CallLedger,
+  calls?: CallRecords,
 ): Message[] {
-  return closeCalls(messages, { ledger });
+  return closeCalls(messages, { calls });
 }
 
 interface Closing {
-  readonly ledger: CallLedger | undefined;
+  readonly calls: CallRecords | undefined;
   /** Whether calls that the loop runs or refuses next keep their ids, by which a page knows them. */
   readonly keepsNextIds?: boolean;
   /** The messages before a turn, after which nothing waits for a loop. */
@@ -97,7 +97,7 @@ function closeFrom(from: number, history: History): AiSdkMessage[] {
 class History {
   readonly messages: readonly AiSdkMessage[];
   readonly #closing: Closing;
-  /** Whether the ledger existed when these calls were requested: an empty one may be newer than the history. */
+  /** Whether calls were recorded when these were requested: empty records may be newer than the history. */
   readonly #isWatched: boolean;
   readonly #calls: ReadonlyMap<AiSdkMessage, CallSite[]>;
   readonly #ids: ReadonlyMap<AiSdkPart, string>;
@@ -107,7 +107,7 @@ class History {
   readonly #results: ReadonlyMap<CallSite, AiSdkPart>;
 
   constructor(messages: readonly AiSdkMessage[], closing: Closing) {
-    const { ledger, history, keepsNextIds } = closing;
+    const { calls, history, keepsNextIds } = closing;
     const sites = findCallSites(messages);
     this.messages = messages;
     this.#closing = closing;
@@ -116,12 +116,11 @@ class History {
     this.#results = new Map([...this.#answers].map(([part, site]) => [site, part]));
     const next = keepsNextIds ? sites.filter(({ approval }) => approval?.isLast) : [];
     this.#ids = idsFor(messages, sites, (site) => history?.includes(site.message) || isSole(site, next));
-    this.#isWatched = history !== undefined || (ledger !== undefined && ledger.records().length > 0);
-    this.#matches = ledger === undefined ? new Map<CallSite, Match>() : matchRecords(sites, ledger);
+    this.#isWatched = history !== undefined || (calls !== undefined && calls.records().length > 0);
+    this.#matches = calls === undefined ? new Map<CallSite, Match>() : matchRecords(sites, calls);
     for (const [site, match] of this.#matches) {
       const renamedTo = this.#getId(site);
-      if (typeof match === 'object' && renamedTo !== site.toolCallId)
-        ledger?.update(match.record.callId, { renamedTo });
+      if (typeof match === 'object' && renamedTo !== site.toolCallId) calls?.update(match.record.callId, { renamedTo });
     }
   }
 
@@ -155,7 +154,7 @@ class History {
 
   /**
    * Returns the result of a call that has none next to it. Empty if the last message allows or denies the call and the
-   * ledger has no record of it: the loop runs or refuses it next. After a turn even if it waits for a person or a page.
+   * there is no record of it: the loop runs or refuses it next. After a turn even if it waits for a person or a page.
    */
   resultFor(site: CallSite): AiSdkPart[] {
     const moved = this.#results.get(site);
@@ -168,9 +167,9 @@ class History {
     return [{ type: 'tool-result', toolCallId: this.#getId(site), toolName: safeName(tool), output }];
   }
 
-  /** Whether the last message allows or denies the call, and the ledger has no record of it. */
+  /** Whether the last message allows or denies the call, and there is no record of it. */
   #isNext(site: CallSite): boolean {
-    return site.approval?.isLast === true && findApproved(site, this.#closing.ledger) === undefined;
+    return site.approval?.isLast === true && findApproved(site, this.#closing.calls) === undefined;
   }
 
   #told(result: AiSdkPart, site: CallSite): AiSdkPart {
@@ -183,7 +182,7 @@ class History {
 
   #outputFor(site: CallSite): Output {
     const match = this.#matches.get(site) ?? 'none';
-    return outputFor(site, { match, ledger: this.#closing.ledger, isWatched: this.#isWatched });
+    return outputFor(site, { match, calls: this.#closing.calls, isWatched: this.#isWatched });
   }
 
   #getId(site: CallSite): string {

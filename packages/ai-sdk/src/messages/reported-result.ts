@@ -1,7 +1,7 @@
 import { type CancelReason, isCancelledError, type ToolResult } from '@whoa/core';
 import { describeError, describeStoppedCall, isCausedByCancel } from '@whoa/core/internal';
 import type { Match } from '../matching-records.ts';
-import type { CallLedger, CallRecord } from '../turn/call-ledger.ts';
+import type { CallRecord, CallRecords } from '../turn/call-records.ts';
 import { type AiSdkPart, type CallSite, toTrace } from '../turn/call-sites.ts';
 import { asJson, asText } from './as-json.ts';
 import { wellFormed } from './wire-safe.ts';
@@ -12,13 +12,13 @@ export type Output =
 
 interface Known {
   readonly match: Match;
-  readonly ledger: CallLedger | undefined;
-  /** Whether the ledger existed when the call was requested. */
+  readonly calls: CallRecords | undefined;
+  /** Whether calls were recorded when this one was requested. */
   readonly isWatched: boolean;
 }
 
 /** Creates the output that a model gets for a call whose loop has no result for it. */
-export function outputFor(site: CallSite, { match, ledger, isWatched }: Known): Output {
+export function outputFor(site: CallSite, { match, calls, isWatched }: Known): Output {
   if (typeof match === 'object') return wellFormed(toOutput(match.record));
   if (match === 'ambiguous')
     return failed('Outcome unknown: several calls had the same id, so its result cannot be identified.');
@@ -26,10 +26,10 @@ export function outputFor(site: CallSite, { match, ledger, isWatched }: Known): 
   if (request !== undefined && answer?.approved !== true) return failed(notApproved(answer));
   const { toolCallId, tool } = site;
   // A guarded tool's call is recorded before it starts, so a call without a record never started.
-  const state = isWatched && ledger?.hasTool(tool) ? 'not-started' : 'unknown';
-  // Record it, so that it stays so when the ledger knows more calls and more tools.
-  const record = ledger?.begin({ toolCallId, tool, trace: toTrace(site) });
-  if (record !== undefined) ledger?.update(record.callId, { state });
+  const state = isWatched && calls?.hasTool(tool) ? 'not-started' : 'unknown';
+  // Record it, so that it stays so when more calls and tools are recorded.
+  const record = calls?.begin({ toolCallId, tool, trace: toTrace(site) });
+  if (record !== undefined) calls?.update(record.callId, { state });
   return failed(UNSEEN[state]);
 }
 

@@ -3,7 +3,7 @@ import { CallTimeoutError, CancellationToken, CancelledError, isCancelledError, 
 import { createVirtualWorld, flushMicrotasks, type VirtualClock } from '@whoa/core/testing';
 import { describe, expect, test, vi } from 'vitest';
 import { closeOpenCalls } from '../messages/close-open-calls.ts';
-import { createCallLedger } from '../turn/call-ledger.ts';
+import { createCallRecords } from '../turn/call-records.ts';
 import type { AiSdkCallOptions, Execute } from './ai-sdk-tool.ts';
 import { type GuardToolsOptions, guardAiSdkTools } from './guard-ai-sdk-tools.ts';
 
@@ -15,7 +15,7 @@ const REPLY = {
 function setUp(execute: Execute, options: Partial<GuardToolsOptions> = {}) {
   const { clock } = createVirtualWorld();
   const token = new CancellationToken({ clock });
-  const calls = createCallLedger();
+  const calls = createCallRecords();
   const tools = guardAiSdkTools({ slow: { description: 'Slow', execute } }, { token, calls, ...options });
   const run = (call: Partial<AiSdkCallOptions> = {}) => tools.slow.execute({ x: 1 }, { toolCallId: 'a', ...call });
   return { clock, token, calls, tools, run };
@@ -43,7 +43,7 @@ test('a tool that is left alone returns and fails as it would', async () => {
 });
 
 describe('a deaf tool', () => {
-  test('a tool that ignores its signal delays a stop no longer than the ladder; its late result reaches only the ledger', async () => {
+  test('a tool that ignores its signal delays a stop no longer than the ladder; its late result reaches only the records', async () => {
     const held = Promise.withResolvers<string>();
     const { run, clock, token, calls } = setUp(() => held.promise);
     let isQuiet = false;
@@ -333,8 +333,8 @@ test('tools that run elsewhere stay as they are; bounds for a tool that is not t
   );
 });
 
-test('a ledger forgets the oldest ended calls first and never one that runs', () => {
-  const calls = createCallLedger({ maxRecords: 2 });
+test('the oldest records of ended calls are dropped first, and never one of a call that runs', () => {
+  const calls = createCallRecords({ maxRecords: 2 });
   for (const toolCallId of ['a', 'b', 'c']) {
     const { callId } = calls.begin({ toolCallId, tool: 't' });
     if (toolCallId !== 'a') calls.update(callId, { state: 'finished' });
@@ -344,7 +344,7 @@ test('a ledger forgets the oldest ended calls first and never one that runs', ()
 
 test('a late result of a call changes nothing of a newer call with the same id', async () => {
   const held = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
-  const calls = createCallLedger();
+  const calls = createCallRecords();
   let started = 0;
   const tools = { book: { execute: () => held[started++]!.promise } };
   using first = new CancellationToken();

@@ -6,12 +6,12 @@ import {
   isCancelledError,
   type StopLevel,
 } from '@whoa/core';
-import { createReason, type Ledger, systemClock, type WorkContext } from '@whoa/core/embed';
+import { createReason, type LateResults, systemClock, type WorkContext } from '@whoa/core/embed';
 import { settings } from '@whoa/core/internal';
 import { findApproved } from '../matching-records.ts';
 import { asText } from '../messages/as-json.ts';
 import { toOutput } from '../messages/reported-result.ts';
-import { type CallLedger, type CallRecord, createCallLedger } from '../turn/call-ledger.ts';
+import { type CallRecord, type CallRecords, createCallRecords } from '../turn/call-records.ts';
 import { type AiSdkMessage, findApprovedCall, fingerprint, toTrace } from '../turn/call-sites.ts';
 import { Relay } from '../turn/relay.ts';
 import {
@@ -25,7 +25,7 @@ import {
 
 export interface GuardToolsOptions {
   /** Records every call; pass it to `closeOpenCalls`. */
-  readonly calls?: CallLedger | undefined;
+  readonly calls?: CallRecords | undefined;
   /** How individual tools react to a cancel. All others are interrupted and have no time limit. */
   readonly bounds?: Readonly<Record<string, ToolBound>> | undefined;
   /** Called when a cancel has to wait for a call. */
@@ -52,10 +52,10 @@ export interface WaitedCall {
  *
  * @example
  * ```ts
- * import { createCallLedger, guardAiSdkTools } from '@whoa/ai-sdk';
+ * import { createCallRecords, guardAiSdkTools } from '@whoa/ai-sdk';
  * import { streamText } from 'ai';
  *
- * const calls = createCallLedger();
+ * const calls = createCallRecords();
  * const guarded = guardAiSdkTools(tools, { token, calls });
  * streamText({ model, tools: guarded, prompt: 'Hello', abortSignal: token.signal });
  * ```
@@ -75,7 +75,7 @@ export function guardTools<Tools extends Readonly<Record<string, AiSdkTool>>>(
   tools: Tools,
   options: GuardToolsOptions & { readonly onCall?: OnCall },
 ): Tools {
-  const { bounds = {}, calls = createCallLedger() } = options;
+  const { bounds = {}, calls = createCallRecords() } = options;
   checkNames('bounds', bounds, tools);
   const guarded = Object.entries(tools).map(([name, tool]) => {
     // Tools without `execute` run elsewhere and cannot be guarded.
@@ -87,7 +87,7 @@ export function guardTools<Tools extends Readonly<Record<string, AiSdkTool>>>(
   return Object.fromEntries(guarded) as Tools;
 }
 
-type Guarding = Parameters<typeof guardTools>[1] & { readonly calls: CallLedger };
+type Guarding = Parameters<typeof guardTools>[1] & { readonly calls: CallRecords };
 
 function guardExecute(name: string, execute: Execute, options: Guarding): Execute {
   return (input, call) => {
@@ -124,7 +124,7 @@ async function runGuarded(work: (context: WorkContext) => unknown, guarded: Guar
   const { callId, toolCallId, tool } = record;
   let thrown: { readonly error: unknown } | undefined;
   let isGivenUp = false;
-  const ledger: Ledger = {
+  const lateResults: LateResults = {
     abandon({ reason }) {
       isGivenUp = true;
       calls.update(callId, { state: 'unknown', reason });
@@ -147,7 +147,7 @@ async function runGuarded(work: (context: WorkContext) => unknown, guarded: Guar
       ...(token && { token }),
       ...(signal && { signal }),
       ...(onWait && { onWait: (level, reason) => onWait({ callId, toolCallId, tool, level, reason }) }),
-      ledger,
+      lateResults,
     });
     calls.update(callId, { state: 'finished', output });
     return output;

@@ -15,7 +15,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { aiVersions, type TurnInput } from '../../../../test/ai-sdk/ai-versions.ts';
 import { aiSdkModel, formats } from '../../../../test/ai-sdk/providers.ts';
-import { createCallLedger, createStoppableTurn } from '../index.ts';
+import { createCallRecords, createStoppableTurn } from '../index.ts';
 import { type ScriptedResponse, startLoopbackProvider } from '../testing/index.ts';
 
 const say = (content: string): ModelMessage => ({ role: 'user', content });
@@ -43,7 +43,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
     const again = { parts: [{ call: 'fast', id: 'c2', input: { at: 2 } }] } as const;
     await using provider = await startLoopbackProvider({ script: [{ parts }, again, answer] });
     using token = new CancellationToken();
-    const base = { url: provider.url, format, calls: createCallLedger(), slow: () => '', fast: () => ({ found: 1 }) };
+    const base = { url: provider.url, format, calls: createCallRecords(), slow: () => '', fast: () => ({ found: 1 }) };
     const { settled, own } = await version.streamBot({ ...base, history: [say('Go')], token });
     expect(own).toHaveLength(5);
     expect(settled.messages).toEqual(own);
@@ -61,7 +61,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
       ended.resolve();
       return 'found';
     };
-    const base = { url: provider.url, format, calls: createCallLedger(), slow: execute, fast };
+    const base = { url: provider.url, format, calls: createCallRecords(), slow: execute, fast };
     const history = [say('Go')];
     using token = new CancellationToken();
     const ending = version.streamBot({ ...base, history, token });
@@ -98,7 +98,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
     ],
   ])('a turn that was stopped in %s adds what can be sent again', async (_part, cut, type) => {
     await using provider = await startLoopbackProvider({ script: [cut, answer] });
-    const base = { url: provider.url, format, calls: createCallLedger(), slow: () => '', fast: () => '' };
+    const base = { url: provider.url, format, calls: createCallRecords(), slow: () => '', fast: () => '' };
     using token = new CancellationToken();
     const onPart = (seen: string) => {
       if (seen === type) token.cancel({ kind: 'user' });
@@ -136,7 +136,7 @@ describe.each(asking)('ai %i, %s: a call that needs an approval', (_, format, ve
     const base: Omit<TurnInput, 'history' | 'token'> = {
       url: provider.url,
       format,
-      calls: createCallLedger(),
+      calls: createCallRecords(),
       slow: slow.execute,
       fast: () => '',
       needsApproval: true,
@@ -170,8 +170,8 @@ describe.each(asking)('ai %i, %s: a call that needs an approval', (_, format, ve
       ]);
       using next = new CancellationToken();
       const stored = [...asked, approved, ...settled.messages, say('Paid?')];
-      // With an empty ledger: the stored messages suffice.
-      await version.streamBot({ ...base, calls: createCallLedger(), history: stored, token: next });
+      // With empty records: the stored messages suffice.
+      await version.streamBot({ ...base, calls: createCallRecords(), history: stored, token: next });
       expect(JSON.stringify(provider.requests.at(-1)!.body)).toContain('paid');
       expect(times()).toBe(1);
       expect(accepted(provider.requests)).toEqual([undefined, undefined]);
@@ -187,7 +187,7 @@ describe.each(asking)('ai %i, %s: a call that needs an approval', (_, format, ve
     expect(settled.messages.map(({ role }) => role)).toEqual(['tool', 'assistant']);
     using next = new CancellationToken();
     const stored = [...asked, approved, ...settled.messages, say('Thanks')];
-    await version.streamBot({ ...base, calls: createCallLedger(), history: stored, token: next });
+    await version.streamBot({ ...base, calls: createCallRecords(), history: stored, token: next });
     expect(times()).toBe(1);
     expect(accepted(provider.requests)).toEqual([undefined, undefined, undefined]);
     expect(JSON.stringify(provider.requests[2]!.body)).toContain('paid');
@@ -219,7 +219,7 @@ describe.each(versions)('ai %i, %s: generateText', (_, format, version) => {
     };
     await using provider = await startLoopbackProvider({ script: [{ parts: [{ call: 'fast', id: 'c0' }] }, both] });
     const { execute, started } = deaf();
-    const base = { url: provider.url, format, calls: createCallLedger(), slow: execute, fast: () => 'found' };
+    const base = { url: provider.url, format, calls: createCallRecords(), slow: execute, fast: () => 'found' };
     using token = new CancellationToken();
     const history = [{ id: '1', role: 'user', parts: [{ type: 'text', text: 'Go' }] }];
     const ending = version.generate({ ...base, history, token });
@@ -246,7 +246,7 @@ describe('ai 7', () => {
       const turn = createStoppableTurn({
         history: [say('Go')],
         tools: { draw },
-        calls: createCallLedger(),
+        calls: createCallRecords(),
         token,
       });
       await streamText({
@@ -265,7 +265,7 @@ describe('ai 7', () => {
     const execute = () => ({ raw: 1 });
     const draw = tool({ inputSchema: z.object({}), execute, toModelOutput: () => picture });
     const toolApproval = { draw: 'user-approval' } as const;
-    const calls = createCallLedger();
+    const calls = createCallRecords();
     const history = [say('Go')];
     const take = async () => {
       using token = new CancellationToken();
@@ -290,7 +290,7 @@ describe('ai 7', () => {
       await using provider = await startLoopbackProvider({ script: [asks, answer, answer] });
       const { execute, started, release, times } = deaf();
       const tools = { slow: tool({ inputSchema: z.object({ eur: z.number() }), execute }) };
-      const calls = createCallLedger();
+      const calls = createCallRecords();
       const take = async (page: UIMessage[], token: CancellationToken) => {
         const turn = createStoppableTurn({ history: await convertToModelMessages(page), tools, calls, token });
         const toolApproval = { slow: 'approved' } as const;
@@ -335,7 +335,7 @@ describe('ai 7', () => {
       confirm: tool({ inputSchema: z.object({}) }) as ToolSet[string],
       slow: tool({ inputSchema: z.object({}), execute }),
     };
-    const calls = createCallLedger();
+    const calls = createCallRecords();
     using token = new CancellationToken();
     const turn = createStoppableTurn({ history: [say('Go')], tools, calls, token });
     const reading = streamText({ model: model(provider.url), ...turn }).consumeStream();

@@ -13,7 +13,7 @@ type Fields = Record<string, unknown>;
 
 /**
  * Collects the messages that a turn adds: those of a finished step as the loop made them, and what the stream showed of a
- * step that was cut off. The results of its calls are in the ledger.
+ * step that was cut off. The results of its calls are in the records.
  */
 export class AddedMessages {
   readonly #steps: (readonly AiSdkMessage[])[] = [];

@@ -4,7 +4,7 @@ import { CancellationToken } from '@whoa/core';
 import { describe, expect, test } from 'vitest';
 import { aiVersions } from '../../../../test/ai-sdk/ai-versions.ts';
 import { formats } from '../../../../test/ai-sdk/providers.ts';
-import { createCallLedger } from '../index.ts';
+import { createCallRecords } from '../index.ts';
 import { type ScriptedResponse, startLoopbackProvider } from '../testing/index.ts';
 
 const versions = aiVersions.flatMap((version) => formats.map((format) => [version.major, format, version] as const));
@@ -15,7 +15,7 @@ const say = {
 };
 
 describe.each(versions)('ai %i, %s', (_, format, version) => {
-  const setUp = (url: string) => ({ url, format, calls: createCallLedger(), slow: () => 'slow', fast: () => 'fast' });
+  const setUp = (url: string) => ({ url, format, calls: createCallRecords(), slow: () => 'slow', fast: () => 'fast' });
 
   test.each(['page', 'bot'] as const)('a %s continues after every kind of invalid arguments', async (kind) => {
     for (const text of invalid) {

@@ -11,7 +11,7 @@ import * as v5 from 'ai-v5';
 import * as v6 from 'ai-v6';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { createCallLedger, createStoppableTurn } from '../index.ts';
+import { createCallRecords, createStoppableTurn } from '../index.ts';
 import { type ScriptedResponse, startLoopbackProvider } from '../testing/index.ts';
 
 const inputSchema = z.object({});
@@ -61,7 +61,7 @@ const runs = {
     const turn = createStoppableTurn({
       history: history as v5.ModelMessage[],
       tools,
-      calls: createCallLedger(),
+      calls: createCallRecords(),
       token,
     });
     const result = v5.streamText(
@@ -91,7 +91,7 @@ const runs = {
     const turn = createStoppableTurn({
       history: history as v6.ModelMessage[],
       tools,
-      calls: createCallLedger(),
+      calls: createCallRecords(),
       token,
     });
     const result = v6.streamText(
@@ -121,7 +121,7 @@ const runs = {
     const turn = createStoppableTurn({
       history: history as v7.ModelMessage[],
       tools,
-      calls: createCallLedger(),
+      calls: createCallRecords(),
       token,
     });
     const result = v7.streamText(
@@ -227,7 +227,7 @@ test('a tool of the options replaces that of the turn, and keeps its bound', asy
         return said;
       },
     });
-  const calls = createCallLedger();
+  const calls = createCallRecords();
   const turn = createStoppableTurn({
     history: history as v7.ModelMessage[],
     tools: { look: look('of the turn'), other: look('other') },
@@ -249,7 +249,7 @@ test('tools that only the options have are guarded too, and messages are those o
   const turn = createStoppableTurn({
     history: history as v7.ModelMessage[],
     tools: {},
-    calls: createCallLedger(),
+    calls: createCallRecords(),
     token,
   });
   const more = v7.tool({

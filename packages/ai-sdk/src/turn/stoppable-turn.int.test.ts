@@ -4,7 +4,7 @@ import { flushMicrotasks } from '@whoa/core/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { aiVersions, type TurnInput } from '../../../../test/ai-sdk/ai-versions.ts';
 import { formats } from '../../../../test/ai-sdk/providers.ts';
-import { createCallLedger } from '../index.ts';
+import { createCallRecords } from '../index.ts';
 import { type ScriptedResponse, startLoopbackProvider } from '../testing/index.ts';
 
 const mode = { abortMs: 30 };
@@ -39,7 +39,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
   test('a tool that ignores its signal: settled when the ladder ends, fenced, and the next turn has an accurate history', async () => {
     await using provider = await startLoopbackProvider({ script: [bothCalls, answer] });
     const { release, running, ...executors } = tools();
-    const calls = createCallLedger();
+    const calls = createCallRecords();
     const base: Omit<TurnInput, 'history' | 'token'> = { url: provider.url, format, calls, ...executors };
     using token = new CancellationToken();
     const ending = version.stream({ ...base, history: [say('Go')], token });
@@ -72,7 +72,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
     await using provider = await startLoopbackProvider({ script: [bothCalls, answer] });
     const { release, running, ...executors } = tools();
     using token = new CancellationToken();
-    const calls = createCallLedger();
+    const calls = createCallRecords();
     const mustFinish = { slow: { timeoutMs: 10_000 } };
     const base = { url: provider.url, format, calls, ...executors, mustFinish };
     const ending = version.stream({ ...base, history: [say('Go')], token });
@@ -92,7 +92,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
     await using provider = await startLoopbackProvider({ script: [pause] });
     const { release: _release, running: _running, ...executors } = tools();
     using token = new CancellationToken();
-    const base = { url: provider.url, format, calls: createCallLedger(), ...executors };
+    const base = { url: provider.url, format, calls: createCallRecords(), ...executors };
     const ending = version.stream({ ...base, history: [say('Go')], token });
     await provider.waitForRequest(0);
     const cancelledAt = performance.now();
@@ -105,7 +105,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
     await using provider = await startLoopbackProvider({ script: [bothCalls] });
     const { running, slow, fast } = tools();
     using token = new CancellationToken();
-    const calls = createCallLedger();
+    const calls = createCallRecords();
     const ending = version.generate({ url: provider.url, format, calls, slow, fast, history: [say('Go')], token });
     await running;
     token.cancel({ kind: 'user' }, { mode });
@@ -145,7 +145,7 @@ describe.each(asking)('ai %i, %s: a call that a person approved', (_, format, ve
         underWay.resolve();
         return executors.slow();
       };
-      const calls = createCallLedger();
+      const calls = createCallRecords();
       const base = { url: provider.url, format, calls, fast: executors.fast, slow, needsApproval: true };
       using first = new CancellationToken();
       const { history } = await version.stream({ ...base, history: [say('Pay')], token: first });
@@ -177,7 +177,7 @@ describe.each(asking)('ai %i, %s: a call that a person approved', (_, format, ve
   ])('under the id %s reaches the page under it (approved: %s)', async (id, approved) => {
     const asksForNextCall = { parts: [{ text: 'May I?' }, { call: 'slow', id }] };
     await using provider = await startLoopbackProvider({ script: [asksForNextCall, answer, asksForNextCall, answer] });
-    const base = { url: provider.url, format, calls: createCallLedger(), slow: () => 'paid', fast: () => '' };
+    const base = { url: provider.url, format, calls: createCallRecords(), slow: () => 'paid', fast: () => '' };
     let history: readonly unknown[] = [];
     // The second time, the id comes again.
     for (const words of ['Pay', 'Pay again']) {
@@ -223,7 +223,7 @@ describe.each(searching)('ai %i, %s: stopped while the vendor searches the web',
     ],
   ])('%s, the next turn is accepted', async (_when, cut, type, times) => {
     await using provider = await startLoopbackProvider({ script: [cut, answer] });
-    const base = { url: provider.url, format, calls: createCallLedger(), slow, fast, canSearch: true };
+    const base = { url: provider.url, format, calls: createCallRecords(), slow, fast, canSearch: true };
     using token = new CancellationToken();
     let seen = 0;
     const onPart = (shown: string) => {
@@ -247,7 +247,7 @@ describe.each(aiVersions.map((version) => [version.major, version] as const))('a
     await using provider = await startLoopbackProvider({ script: [words, answer] });
     const { slow, fast } = tools();
     using token = new CancellationToken();
-    const calls = createCallLedger();
+    const calls = createCallRecords();
     const base = { url: provider.url, format, calls, slow, fast } as const;
     const shown = Promise.withResolvers<void>();
     const onPart = (type: string) => type === 'text-delta' && shown.resolve();
@@ -271,7 +271,7 @@ describe.each(aiVersions.map((version) => [version.major, version] as const))('a
     const base = {
       url: provider.url,
       format,
-      calls: createCallLedger(),
+      calls: createCallRecords(),
       slow,
       fast,
       history: [say('Go')],
@@ -289,7 +289,7 @@ describe.each(aiVersions.map((version) => [version.major, version] as const))('a
     const input = {
       url: provider.url,
       format,
-      calls: createCallLedger(),
+      calls: createCallRecords(),
       slow,
       fast,
       history: [say('Go')],
@@ -312,7 +312,7 @@ describe.each(aiVersions.map((version) => [version.major, version] as const))('a
     const input = {
       url: provider.url,
       format,
-      calls: createCallLedger(),
+      calls: createCallRecords(),
       slow,
       fast,
       history: [say('Go')],
@@ -330,7 +330,7 @@ describe.each(aiVersions.map((version) => [version.major, version] as const))('a
     const { settled } = await version.stream({
       url: provider.url,
       format,
-      calls: createCallLedger(),
+      calls: createCallRecords(),
       slow: () => 'never',
       fast: ({ at }) => `result ${at}`,
       history: [say('Go')],

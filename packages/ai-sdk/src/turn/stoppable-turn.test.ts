@@ -3,7 +3,7 @@ import { CancellationToken } from '@whoa/core';
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
 import type { Execute } from '../tools/ai-sdk-tool.ts';
-import { createCallLedger } from './call-ledger.ts';
+import { createCallRecords } from './call-records.ts';
 import { createStoppableTurn, type StoppableTurnOptions } from './stoppable-turn.ts';
 
 const history = [{ role: 'user', content: 'Go' }];
@@ -16,7 +16,7 @@ function setUp(
 ) {
   const { clock } = createVirtualWorld();
   const token = new CancellationToken({ clock });
-  const calls = createCallLedger();
+  const calls = createCallRecords();
   const turn = createStoppableTurn({ history, tools: { work: { execute } }, calls, token, ...options } as Options);
   const state = { isSettled: false };
   const watch = () => {
@@ -150,7 +150,7 @@ describe('settled', () => {
 
   test('a settled turn leaves nothing on the signal of a request', async () => {
     const controller = new AbortController();
-    const turn = createStoppableTurn({ history, tools: {}, calls: createCallLedger(), signal: controller.signal });
+    const turn = createStoppableTurn({ history, tools: {}, calls: createCallRecords(), signal: controller.signal });
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(1);
     await turn.settled;
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);

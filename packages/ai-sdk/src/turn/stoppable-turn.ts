@@ -4,7 +4,7 @@ import { closeCalls, closeTurn } from '../messages/close-open-calls.ts';
 import { type AiSdkTool, mustFinishRule } from '../tools/ai-sdk-tool.ts';
 import { guardTools, type WaitedCall } from '../tools/guard-ai-sdk-tools.ts';
 import type { FinishedStep } from './added-messages.ts';
-import type { CallLedger, CallRecord } from './call-ledger.ts';
+import type { CallRecord, CallRecords } from './call-records.ts';
 import type { AiSdkMessage } from './call-sites.ts';
 import { composeOptions, type LoopOptions, type WithTurn } from './compose-options.ts';
 import { type SettledTurn, Turn } from './turn.ts';
@@ -27,7 +27,7 @@ interface StoppableTurnParts<T extends Tools, Message extends AiSdkMessage> {
   readonly history: readonly Message[];
   readonly tools: T;
   /** One per conversation. Records every call, including those that the loop forgets. */
-  readonly calls: CallLedger;
+  readonly calls: CallRecords;
   /** Tools that must not be interrupted, each with its time limit. */
   readonly mustFinish?: MustFinish<T> | undefined;
   /** How many steps the loop may take. Defaults to 20. */
@@ -84,10 +84,10 @@ const MAX_STEPS = 20;
  *
  * @example
  * ```ts
- * import { createCallLedger, createStoppableTurn } from '@whoa/ai-sdk';
+ * import { createCallRecords, createStoppableTurn } from '@whoa/ai-sdk';
  * import { type ModelMessage, streamText } from 'ai';
  *
- * const calls = createCallLedger();
+ * const calls = createCallRecords();
  * const history: ModelMessage[] = [{ role: 'user', content: 'Charge the card' }];
  * const turn = createStoppableTurn({ token, history, tools, calls });
  * const result = streamText({ model, ...turn });
@@ -103,14 +103,14 @@ export function createStoppableTurn<T extends Tools, Message extends AiSdkMessag
   const { tools, calls, mustFinish = {}, onWait, signal } = options;
   if (options.token === undefined && signal === undefined)
     throw new SettingsError('token', 'a stoppable turn needs a token or a signal; without one it cannot be stopped');
-  const messages = closeCalls(options.history, { ledger: calls, keepsNextIds: true });
+  const messages = closeCalls(options.history, { calls, keepsNextIds: true });
   // A caller may add to its list while the turn runs.
   const history = [...options.history];
   const isElsewhere = (name: string): boolean => Object.hasOwn(tools, name) && tools[name]!.execute === undefined;
   // The turn's own token can be disposed, whatever its source was.
   const about = { parent: options.token, name: 'turn' };
   const token = signal === undefined ? new CancellationToken(about) : CancellationToken.from(signal, about);
-  const turn = new Turn(token, calls, (added) => closeTurn(added, { ledger: calls, history, isElsewhere }));
+  const turn = new Turn(token, calls, (added) => closeTurn(added, { calls, history, isElsewhere }));
   const bounds = Object.entries(mustFinish as Readonly<Record<string, { readonly timeoutMs: number }>>).map(
     ([name, { timeoutMs }]) => [name, { whenCancelled: 'finish', timeoutMs }] as const,
   );
@@ -136,13 +136,13 @@ export function createStoppableTurn<T extends Tools, Message extends AiSdkMessag
       // The model is asked next: under a drain it must not be, and by now no call of the step before is running.
       turn.endDrain();
       turn.added.begin(sent, messages.at(-1));
-      return { messages: closeCalls(sent, { ledger: calls }) };
+      return { messages: closeCalls(sent, { calls }) };
     },
     onStepFinish: (step: FinishedStep) => turn.added.finish(step),
     providerOptions: { openai: { store: false as const }, azure: { store: false as const } },
     experimental_transform: () => turn.watchStream(),
   };
-  const close = (sent: readonly AiSdkMessage[]): AiSdkMessage[] => closeCalls(sent, { ledger: calls });
+  const close = (sent: readonly AiSdkMessage[]): AiSdkMessage[] => closeCalls(sent, { calls });
   const parts = { own: spread, token, isOver, close, guard: guardAll };
   return Object.defineProperties(spread, {
     settled: { value: turn.settled },
@@ -154,7 +154,7 @@ function toRules(tools: object): settings.Rules<StoppableTurnOptions<Tools, AiSd
   return {
     history: settings.required(settings.rule('a list of messages', settings.isList)),
     tools: settings.required(settings.rule('tools by name', settings.isObject)),
-    calls: settings.required(settings.having('a call ledger, as from createCallLedger', 'records')),
+    calls: settings.required(settings.having('call records, as from createCallRecords', 'records')),
     mustFinish: mustFinishRule(tools),
     maxSteps: settings.count({ orInfinity: true }),
     onWait: settings.callback,

@@ -2,14 +2,14 @@ import type { CancellationToken, CancelReason } from '@whoa/core';
 import { rankLevel } from '@whoa/core/internal';
 import { AddedMessages } from './added-messages.ts';
 import { createAwaitedPromise } from './awaited-promise.ts';
-import type { CallLedger, CallRecord } from './call-ledger.ts';
+import type { CallRecord, CallRecords } from './call-records.ts';
 import type { AiSdkMessage } from './call-sites.ts';
 
 /** How a turn ended. */
 export interface SettledTurn<Message extends AiSdkMessage = AiSdkMessage> {
   /** Why it was stopped, if it was. */
   readonly reason?: CancelReason;
-  /** Its calls at the time it settled. Later changes are only in the ledger. */
+  /** Its calls at the time it settled. Later changes are only in the records. */
   readonly calls: readonly CallRecord[];
   /**
    * What the turn added to its history, ready to store, even if it was cut off. Every call has its result, except for
@@ -23,7 +23,7 @@ export class Turn {
   readonly settled: Promise<SettledTurn>;
   readonly added: AddedMessages = new AddedMessages();
   readonly #token: CancellationToken;
-  readonly #ledger: CallLedger;
+  readonly #calls: CallRecords;
   readonly #close: (added: readonly AiSdkMessage[]) => readonly AiSdkMessage[];
   readonly #callIds = new Set<string>();
   readonly #result = Promise.withResolvers<SettledTurn>();
@@ -35,9 +35,9 @@ export class Turn {
   #isOver = false;
 
   /** The token belongs to the turn: it is disposed when the turn has settled. `close` closes what the turn has added. */
-  constructor(token: CancellationToken, ledger: CallLedger, close: (added: readonly AiSdkMessage[]) => AiSdkMessage[]) {
+  constructor(token: CancellationToken, calls: CallRecords, close: (added: readonly AiSdkMessage[]) => AiSdkMessage[]) {
     this.#token = token;
-    this.#ledger = ledger;
+    this.#calls = calls;
     this.#close = close;
     this.settled = createAwaitedPromise(this.#result.promise, () => {
       this.#isAwaited = true;
@@ -103,7 +103,7 @@ export class Turn {
     if (this.#streams === 0 && (this.#isAwaited || isAborted)) this.#isOver = true;
     if (level === 'kill') this.#isOver = true;
     if (!this.#isOver || this.#running > 0) return;
-    const calls = this.#ledger.records().filter(({ callId }) => this.#callIds.has(callId));
+    const calls = this.#calls.records().filter(({ callId }) => this.#callIds.has(callId));
     this.#ended ??= { ...(reason && { reason }), calls: Object.freeze(calls) };
     this.#token[Symbol.dispose]();
     if (!this.#isStreamed && !this.#isAwaited) return;

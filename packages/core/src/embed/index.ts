@@ -9,7 +9,7 @@ export { shield } from '../stop/token/shield.ts';
 export { LADDERS } from '../stop/token/level.ts';
 export { createReason, describeReason } from '../stop/token/reason.ts';
 export type { CancelOptions, CancelReceipt } from '../stop/token/receipt.ts';
-export { createLedger, type Ledger } from '../stop/bounded/ledger.ts';
+export { createLateResults, type LateResults } from '../stop/bounded/late-results.ts';
 export { CleanupError } from '../stop/bounded/cleanup.ts';
 
 // The parts of tools and messages.

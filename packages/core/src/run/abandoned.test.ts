@@ -61,7 +61,7 @@ test.each<[string, Partial<AgentOptions>, string]>([
     { tools: [tool({ execute: (_, { defer }) => (defer(() => never) as undefined) ?? 'x' })], model: ASKS_FOR_WORK() },
     'cleanup of work (c)',
   ],
-])('%s that does not end is named in the report and in the ledger', async (_, options, name) => {
+])('%s that does not end is named in the report and in the late results', async (_, options, name) => {
   const { start, clock, agent, check } = setUp(options);
   const { run, events, reading } = start();
   await flushMicrotasks();
@@ -70,7 +70,7 @@ test.each<[string, Partial<AgentOptions>, string]>([
   const outcome = await run.outcome;
   await reading;
   expect(outcome).toMatchObject({ status: 'cancelled', stop: { isClean: false, abandoned: [{ name }] } });
-  expect(agent.ledger.entries()).toMatchObject([{ name, reason: { by: 'anna' } }]);
+  expect(agent.lateResults.entries()).toMatchObject([{ name, reason: { by: 'anna' } }]);
   expect(events.slice(-2)).toEqual(['work-abandoned', 'run-end']);
   if (outcome.status === 'cancelled')
     expect(formatStopReport(outcome.stop)).toContain(`${name} abandoned, it may still run`);
@@ -133,7 +133,7 @@ test('a stream that closes by itself after a kill is not named', async () => {
   check();
 });
 
-test('a late result is recorded in the ledger, and the report does not change', async () => {
+test('a late result is recorded separately, and the report does not change', async () => {
   let end: ((step: ReturnType<typeof reply>) => void) | undefined;
   const { start, agent } = setUp({
     planner: { next: () => new Promise((resolve) => (end = resolve)) },
@@ -145,11 +145,11 @@ test('a late result is recorded in the ledger, and the report does not change', 
   const outcome = await run.outcome;
   end?.(reply('late'));
   await flushMicrotasks();
-  expect(agent.ledger.entries()).toMatchObject([{ name: 'planner', late: { state: 'finished' } }]);
+  expect(agent.lateResults.entries()).toMatchObject([{ name: 'planner', late: { state: 'finished' } }]);
   expect(outcome.text).toBe('');
 });
 
-test('an undo that does not end is in the ledger too', async () => {
+test('an undo that does not end is in the late results too', async () => {
   const { start, clock, agent } = setUp({
     undoTimeoutMs: 100,
     tools: [tool({ undo: () => never })],
@@ -160,7 +160,7 @@ test('an undo that does not end is in the ledger too', async () => {
   run.cancel({}, { mode: 'kill', undo: true });
   await clock.advance(100);
   expect(await run.outcome).toMatchObject({ stop: { settledAfterMs: 100, calls: [{ undo: 'unknown' }] } });
-  expect(agent.ledger.entries()).toMatchObject([{ name: 'undo of work (c)' }]);
+  expect(agent.lateResults.entries()).toMatchObject([{ name: 'undo of work (c)' }]);
 });
 
 test('a sub-agent’s abandoned work is named by its path', async () => {

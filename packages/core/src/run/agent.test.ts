@@ -279,7 +279,7 @@ test('the run of a call that ignores its signal settles when the ladder ends, re
   await flushMicrotasks();
   expect(JSON.stringify(outcome)).toBe(before);
   expect(recorder.history.at(-1)).toMatchObject({ seen: 'event', event: { type: 'call-ended-late', callId: '1' } });
-  expect(agent.ledger.entries()).toMatchObject([{ key: `${run.id}/1`, late: { state: 'finished' } }]);
+  expect(agent.lateResults.entries()).toMatchObject([{ key: `${run.id}/1`, late: { state: 'finished' } }]);
   check();
 });
 
@@ -561,7 +561,7 @@ test('one call can be cancelled with a given mode', async () => {
   expect(run.cancelCall('1', {}, { mode: 'kill' })).toMatchObject({ result: 'accepted', level: 'kill' });
   const outcome = await run.outcome;
   expect(outcome).toMatchObject({ status: 'success', text: 'went on', calls: [{ state: 'unknown' }] });
-  expect(agent.ledger.entries()).toMatchObject([{ key: `${run.id}/1` }]);
+  expect(agent.lateResults.entries()).toMatchObject([{ key: `${run.id}/1` }]);
 });
 
 test('cancelling one run leaves its siblings alone; cancelling the parent stops them all', async () => {

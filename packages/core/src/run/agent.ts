@@ -1,4 +1,4 @@
-import { createLedger, type Ledger } from '../stop/bounded/ledger.ts';
+import { createLateResults, type LateResults } from '../stop/bounded/late-results.ts';
 import { systemWorld } from '../stop/clock.ts';
 import type { Approve } from '../tool/call/call.ts';
 import { ExclusiveKeys } from '../tool/call/exclusive.ts';
@@ -17,7 +17,7 @@ export interface Agent {
   readonly version?: string;
   readonly tools: readonly Tool[];
   /** Work that was abandoned, across all runs. */
-  readonly ledger: Ledger;
+  readonly lateResults: LateResults;
   /** Starts a run immediately. Throws only for an invalid input or option; the run's `outcome` never rejects. */
   run(input: RunInput, options?: RunOptions): Run;
 }
@@ -42,16 +42,24 @@ export interface Agent {
  */
 export function createAgent(agentOptions: AgentOptions): Agent {
   const options = readAgentOptions(agentOptions);
-  const { name, model, instructions, retry, tools = [], world = systemWorld, ledger = createLedger() } = options;
+  const {
+    name,
+    model,
+    instructions,
+    retry,
+    tools = [],
+    world = systemWorld,
+    lateResults = createLateResults(),
+  } = options;
   const keys = new ExclusiveKeys();
   const planner = options.planner ?? createModelPlanner({ model: model!, instructions, retry, tools, world });
-  const agent = { ...options, planner, tools, world, ledger, keys };
+  const agent = { ...options, planner, tools, world, lateResults, keys };
   const made: Agent & { readonly [RESUMED]: Approve | undefined } = {
     name,
     [RESUMED]: options.approve,
     version: options.version ?? hashVersion(tools, instructions),
     tools,
-    ledger,
+    lateResults,
     run(input, given = {}) {
       const { budgets, ...runOptions } = readRunOptions(given);
       const limited = budgets === undefined ? agent : { ...agent, budgets: { ...agent.budgets, ...budgets } };

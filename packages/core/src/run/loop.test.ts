@@ -65,7 +65,7 @@ test('unfinished work before a turn is named in the report, finished work is not
     // It was only asked to start, so there is nothing to wait for.
     await flushMicrotasks();
     expect(await run.outcome).toMatchObject({ status: 'cancelled', stop: { isClean: abandoned.length === 0 } });
-    expect(agent.ledger.entries().map(({ name }) => name)).toEqual(abandoned);
+    expect(agent.lateResults.entries().map(({ name }) => name)).toEqual(abandoned);
     expect(clock.pending).toBe(0);
   }
 });

@@ -1,4 +1,4 @@
-import type { Ledger } from '../stop/bounded/ledger.ts';
+import type { LateResults } from '../stop/bounded/late-results.ts';
 import type { World } from '../stop/clock.ts';
 import { createHookDispatcher } from '../stop/hooks.ts';
 import { tokenFor } from '../stop/token/source.ts';
@@ -24,7 +24,7 @@ export interface RunSetup extends InnerRunOptions {
     readonly planner: Planner;
     readonly tools: readonly Tool[];
     readonly world: World;
-    readonly ledger: Ledger;
+    readonly lateResults: LateResults;
     readonly keys: ExclusiveKeys;
   };
   readonly input: UserMessage;

@@ -13,7 +13,7 @@ function setUp(next: Planner['next'], parts: Partial<AgentParts> = {}) {
   return { ...world, world, agent: createAgent({ name: 'a', planner: { next }, world, ...parts }) };
 }
 
-test('work that outlives its run is in the ledger, with its late end', async () => {
+test('work that outlives its run is in the late results, with its end', async () => {
   const ends = Promise.withResolvers<string>();
   const fails = Promise.withResolvers<string>();
   const { agent, clock } = setUp((_, { leaveRunning }) => {
@@ -26,7 +26,7 @@ test('work that outlives its run is in the ledger, with its late end', async () 
   expect(await run.outcome).toMatchObject({ status: 'success' });
   const abandonedAt = clock.now();
   const reason = { kind: 'parent', message: 'its run ended', at: abandonedAt };
-  expect(agent.ledger.entries()).toMatchObject([
+  expect(agent.lateResults.entries()).toMatchObject([
     { key: expect.stringMatching(/^r\/stream\/./) as string, name: 'stream', reason, abandonedAt },
     { key: expect.stringMatching(/^r\/socket\/./) as string, name: 'socket', reason, abandonedAt },
   ]);
@@ -34,7 +34,7 @@ test('work that outlives its run is in the ledger, with its late end', async () 
   ends.resolve('late');
   fails.reject(new Error('reset'));
   await flushMicrotasks();
-  expect(agent.ledger.entries().map(({ late }) => late)).toStrictEqual([
+  expect(agent.lateResults.entries().map(({ late }) => late)).toStrictEqual([
     { at: abandonedAt + 5, state: 'finished', value: 'late' },
     { at: abandonedAt + 5, state: 'failed', error: new Error('reset') },
   ]);

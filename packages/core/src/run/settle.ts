@@ -1,5 +1,5 @@
 import { findLateEnd } from '../stop/bounded/bounded.ts';
-import { enterInLedger } from '../stop/bounded/ledger.ts';
+import { recordAbandoned } from '../stop/bounded/late-results.ts';
 import { createReason } from '../stop/token/reason.ts';
 import { notStarted, refused } from '../tool/call/ending.ts';
 import type { CallResult } from '../tool/result.ts';
@@ -54,11 +54,11 @@ export function settle(parts: RunParts, turns: number, end: LoopEnd): Outcome {
   return outcome;
 }
 
-/** Work that still runs when the run settles is reported by name. Its late end changes only the ledger. */
+/** Work that still runs when the run settles is reported by name. Its late end changes only the late results. */
 function abandon({ id, setup, gate, token }: RunParts, { name, ended }: Leftover, abandonedAt: number): void {
-  const { ledger, world } = setup.agent;
+  const { lateResults, world } = setup.agent;
   const late = findLateEnd(ended, gate);
   const reason = token.reason ?? createReason({ kind: 'parent', message: 'its run ended' }, abandonedAt);
-  enterInLedger(ledger, { key: `${id}/${name}/${world.createId()}`, name, reason, abandonedAt }, { late });
+  recordAbandoned(lateResults, { key: `${id}/${name}/${world.createId()}`, name, reason, abandonedAt }, { late });
   gate.emit({ type: 'work-abandoned', name });
 }

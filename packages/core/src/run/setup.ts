@@ -1,5 +1,5 @@
 import { type AppContext, contextRule } from '../stop/app-context.ts';
-import type { Ledger } from '../stop/bounded/ledger.ts';
+import type { LateResults } from '../stop/bounded/late-results.ts';
 import type { World } from '../stop/clock.ts';
 import type { Hooks } from '../stop/hooks.ts';
 import * as settings from '../stop/settings.ts';
@@ -53,7 +53,7 @@ export interface AgentParts {
   readonly concurrency?: number | undefined;
   readonly cleanupTimeoutMs?: number | undefined;
   readonly undoTimeoutMs?: number | undefined;
-  readonly ledger?: Ledger | undefined;
+  readonly lateResults?: LateResults | undefined;
   readonly world?: World | undefined;
 }
 

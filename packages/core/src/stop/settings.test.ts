@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { guard } from './bounded/guard.ts';
-import { createLedger } from './bounded/ledger.ts';
+import { createLateResults } from './bounded/late-results.ts';
 import { count, hooks, pauseMs, type Rule, SettingsError, text, timeLimitMs } from './settings.ts';
 import { CancellationToken } from './token/token.ts';
 
@@ -24,13 +24,13 @@ test('a setting that cannot work is rejected with its name, its value and what i
   );
   expect(await refusal({ name: '' })).toBe('name: expected a non-empty string, got ""');
   expect(await refusal({ onWait: [] })).toBe('onWait: expected a function, got a list');
-  expect(await refusal({ ledger: {} })).toBe(
-    'ledger: expected a ledger (an object with abandon(), returned(), entries()), got an object',
+  expect(await refusal({ lateResults: {} })).toBe(
+    'lateResults: expected late results (an object with abandon(), returned(), entries()), got an object',
   );
   expect(await refusal({ whenCancelled: 'finish' })).toBe(
     "timeoutMs: 'work' finishes when cancelled, so it needs a timeoutMs",
   );
-  expect(() => createLedger({ maxEntries: 0 })).toThrow('maxEntries: expected a whole number from 1, got 0');
+  expect(() => createLateResults({ maxEntries: 0 })).toThrow('maxEntries: expected a whole number from 1, got 0');
 });
 
 test.each<[string, Rule, readonly unknown[], readonly unknown[]]>([
@@ -72,7 +72,7 @@ test('a refusal has a name and a code, and a cause only if it has one', () => {
 
 test('a setting that is misspelt is rejected with the nearest name and all there are', async () => {
   expect(await refusal({ timeout: 5 })).toBe(
-    "timeout: unknown setting; did you mean 'timeoutMs'? The settings are name, whenCancelled, timeoutMs, graceMs, cleanupTimeoutMs, ledger, key, onWait, token, signal",
+    "timeout: unknown setting; did you mean 'timeoutMs'? The settings are name, whenCancelled, timeoutMs, graceMs, cleanupTimeoutMs, lateResults, key, onWait, token, signal",
   );
   expect(await refusal({ nothingLikeIt: 5 })).toMatch(/^nothingLikeIt: unknown setting; the settings are name, /);
 });
@@ -96,7 +96,7 @@ test.each([
 });
 
 test('a setting that is undefined is as good as absent', async () => {
-  expect(await refusal({ timeoutMs: undefined, token: undefined, ledger: undefined })).toBe('value');
+  expect(await refusal({ timeoutMs: undefined, token: undefined, lateResults: undefined })).toBe('value');
 });
 
 test('a time limit of any length, or none, is carried', async () => {
@@ -125,7 +125,7 @@ test('every rejected value leads to a readable error', async () => {
     Object.create(null),
   ];
   for (const value of values) {
-    for (const name of ['name', 'timeoutMs', 'whenCancelled', 'ledger', 'token', 'signal', 'onWait', 'key']) {
+    for (const name of ['name', 'timeoutMs', 'whenCancelled', 'lateResults', 'token', 'signal', 'onWait', 'key']) {
       // A text is a fine name.
       if (typeof value === 'string' && (name === 'name' || name === 'key')) continue;
       const message = await refusal({ [name]: value });

@@ -1,4 +1,4 @@
-import type { LateResult } from '../stop/bounded/ledger.ts';
+import type { LateResult } from '../stop/bounded/late-results.ts';
 import type { StopEvent } from '../stop/stop-events.ts';
 import type { StopLevel } from '../stop/token/level.ts';
 import type { CancelReason } from '../stop/token/reason.ts';
@@ -31,7 +31,7 @@ export type CallEvent = { readonly at: number } & (
       readonly until: number;
     }
   | { readonly type: 'call-end'; readonly result: CallResult }
-  /** An abandoned call ended after all. Only this event and the ledger change. */
+  /** An abandoned call ended after all. Only this event and the late results change. */
   | { readonly type: 'call-ended-late'; readonly callId: string; readonly tool: string; readonly late: LateResult }
   | { readonly type: 'cleanup-error'; readonly callId: string; readonly tool: string; readonly error: Error }
 );

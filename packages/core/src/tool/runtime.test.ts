@@ -327,7 +327,7 @@ test('a tool that ignores its signal settles exactly when the ladder ends; its l
     callId: '1',
     late: { state: 'finished', at: start + 20_000 },
   });
-  expect(runtime.ledger.entries()).toMatchObject([{ key: 'runtime/1', late: { state: 'finished' } }]);
+  expect(runtime.lateResults.entries()).toMatchObject([{ key: 'runtime/1', late: { state: 'finished' } }]);
 });
 
 test('a tool that throws after the abort is interrupted, not failed', async () => {

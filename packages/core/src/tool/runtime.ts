@@ -1,6 +1,6 @@
 import { type AppContext, contextRule } from '../stop/app-context.ts';
 import { CLEANUP_MS } from '../stop/bounded/cleanup.ts';
-import { createLedger, type Ledger, ledgerRule } from '../stop/bounded/ledger.ts';
+import { createLateResults, type LateResults, lateResultsRule } from '../stop/bounded/late-results.ts';
 import { systemWorld, type World, worldRule } from '../stop/clock.ts';
 import { CancelledError } from '../stop/errors.ts';
 import { createHookDispatcher, type Hooks } from '../stop/hooks.ts';
@@ -41,8 +41,8 @@ export interface RuntimeOptions {
   readonly hooks?: Hooks<RuntimeEvent> | undefined;
   /** Whether hooks receive cancels too. Defaults to true. A run reports its own. */
   readonly emitsCancelEvents?: boolean | undefined;
-  readonly ledger?: Ledger | undefined;
-  /** The owner's name in the ledger: entries are `owner/call`. */
+  readonly lateResults?: LateResults | undefined;
+  /** The owner's name in the late results: entries are `owner/call`. */
   readonly owner?: string | undefined;
   readonly cleanupTimeoutMs?: number | undefined;
   /** Shared by runtimes whose calls must respect each other's exclusive keys. */
@@ -53,7 +53,7 @@ export interface RuntimeOptions {
 /** Runs calls in waves. It outlives single executions, so an abandoned call keeps its exclusive keys. */
 export interface Runtime {
   readonly tools: ReadonlyMap<string, Tool>;
-  readonly ledger: Ledger;
+  readonly lateResults: LateResults;
   /**
    * Runs the calls and returns their results in the order of the calls. The token is checked before every wave and
    * every call, never inside one. When cancelled it rejects with a `CancelledError` whose `partial` holds one result
@@ -71,13 +71,13 @@ const REST_EVERY = 64;
 
 /** The settings that agents share with runtimes. */
 export const SHARED_RULES: settings.Rules<
-  Pick<RuntimeOptions, 'concurrency' | 'approve' | 'answer' | 'hooks' | 'ledger' | 'cleanupTimeoutMs' | 'world'>
+  Pick<RuntimeOptions, 'concurrency' | 'approve' | 'answer' | 'hooks' | 'lateResults' | 'cleanupTimeoutMs' | 'world'>
 > = {
   concurrency: settings.count(),
   approve: settings.callback,
   answer: settings.callback,
   hooks: settings.hooks,
-  ledger: ledgerRule,
+  lateResults: lateResultsRule,
   cleanupTimeoutMs: shieldMs,
   world: worldRule,
 };
@@ -119,7 +119,7 @@ export function buildRuntime(options: WithNested<RuntimeOptions, ParentRun>): Ru
     emitsCancelEvents = true,
     owner = 'runtime',
     world = systemWorld,
-    ledger = createLedger(),
+    lateResults = createLateResults(),
   } = options;
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]));
   const live = new Map<string, LiveCall>();
@@ -134,8 +134,8 @@ export function buildRuntime(options: WithNested<RuntimeOptions, ParentRun>): Ru
     redact: options.redact,
     context,
     workId: options.workId,
-    ledger,
-    ledgerKey: (callId) => `${owner}/${callId}`,
+    lateResults,
+    lateKey: (callId) => `${owner}/${callId}`,
     keys: options.keys ?? new ExclusiveKeys(),
     parent: options[NESTED],
     forget: (callId) => live.delete(callId),
@@ -144,7 +144,7 @@ export function buildRuntime(options: WithNested<RuntimeOptions, ParentRun>): Ru
 
   return {
     tools,
-    ledger,
+    lateResults,
     async execute(calls, executeOptions = {}) {
       const source = settings.readSettings<CancelSource>(executeOptions, SOURCE_RULES);
       const token = tokenFor(source, { name: 'execution', clock: source.token?.clock ?? world.clock });

@@ -1,4 +1,4 @@
-import { type CallLedger, createStoppableTurn } from '@whoa/ai-sdk';
+import { type CallRecords, createStoppableTurn } from '@whoa/ai-sdk';
 import type { CallRecord } from '@whoa/ai-sdk/internal';
 import type { CancelReason, Json, StopLevel, StopReport, Usage } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
@@ -9,7 +9,7 @@ import { type Answers, closeWaiting, describeWaiting, findAnswers, findCounting,
 import { toNote } from './replaced-calls.ts';
 import type { ChatTools, ReplyWorkOptions } from './reply-options.ts';
 import { isUsageOnly, UsageCounter, withUsage } from './reply-usage.ts';
-import { type ClosedCall, createWatchedLedger, findEnd, reportStop } from './stopped-calls.ts';
+import { type ClosedCall, createWatchedRecords, findEnd, reportStop } from './stopped-calls.ts';
 import {
   asJson,
   createIsElsewhere,
@@ -91,7 +91,7 @@ class ReplyRun<Tools extends ChatTools> {
   async run(): Promise<TaskOutcome> {
     const { token, task } = this.#context;
     const late = this.#answers?.messageId ?? task.id;
-    const calls = createWatchedLedger((end) => this.#options.onLate(task, { late, ...end }));
+    const calls = createWatchedRecords((end) => this.#options.onLate(task, { late, ...end }));
     let error: unknown;
     try {
       if (await this.#begin()) error = await this.#stream(calls);
@@ -164,7 +164,7 @@ class ReplyRun<Tools extends ChatTools> {
   }
 
   /** Streams until the loop and its calls have ended, or the wait is given up. Returns the error, if any. */
-  async #stream(calls: CallLedger): Promise<unknown> {
+  async #stream(calls: CallRecords): Promise<unknown> {
     const { token, task } = this.#context;
     const { reply, tools, mustFinish, convertDataPart, describeError: describe } = this.#options;
     const { convertToModelMessages } = await import('ai');

@@ -1,4 +1,4 @@
-import { type CallLedger, createCallLedger } from '@whoa/ai-sdk';
+import { type CallRecords, createCallRecords } from '@whoa/ai-sdk';
 import type { CallRecord } from '@whoa/ai-sdk/internal';
 import type { CancelReason, StopLevel, StopReport } from '@whoa/core';
 import { describeError, describeStoppedCall } from '@whoa/core/internal';
@@ -48,11 +48,11 @@ export function findEnd(
   return { type: 'tool-output-error', toolCallId, errorText: describeStoppedCall(state, why) };
 }
 
-/** Creates a ledger that also says how calls end that were given up. */
-export function createWatchedLedger(onLate: (end: Omit<LateResult, 'late'>) => void): CallLedger {
-  const ledger = createCallLedger();
-  const update: CallLedger['update'] = (callId, change) => {
-    const record = ledger.update(callId, change);
+/** Creates call records that also report how abandoned calls end. */
+export function createWatchedRecords(onLate: (end: Omit<LateResult, 'late'>) => void): CallRecords {
+  const records = createCallRecords();
+  const update: CallRecords['update'] = (callId, change) => {
+    const record = records.update(callId, change);
     const { late } = change;
     if (record !== undefined && late !== undefined) {
       const end = late.state === 'finished' ? { output: late.value } : { errorText: describeError(late.error) };
@@ -60,5 +60,5 @@ export function createWatchedLedger(onLate: (end: Omit<LateResult, 'late'>) => v
     }
     return record;
   };
-  return { ...ledger, update };
+  return { ...records, update };
 }

@@ -204,7 +204,7 @@ async function closeOpenCalls(
   };
   const runtime = createRuntime({
     tools,
-    ledger: agent.ledger,
+    lateResults: agent.lateResults,
     world,
     hooks,
     emitsCancelEvents: false,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type CallResult, CancellationToken, createRuntime, isCancelledError, type Tool } from '@whoa/core';
-import type { Ledger } from '@whoa/core/embed';
+import type { LateResults } from '@whoa/core/embed';
 import type { RuntimeEvent } from '@whoa/core/internal';
 import type { ToolUnderTest } from './subject.ts';
 
@@ -9,7 +9,7 @@ export interface RunningCall extends Disposable {
   readonly token: CancellationToken;
   readonly result: Promise<CallResult>;
   readonly events: readonly RuntimeEvent[];
-  readonly ledger: Ledger;
+  readonly lateResults: LateResults;
   /** Resolves when the tool's own function has settled, which may be after its call was abandoned. */
   readonly toolSettled: Promise<void>;
   /** Whether the tool's own function was called. */
@@ -48,7 +48,7 @@ export function startTrial(tool: Tool, input: unknown, parent?: CancellationToke
     token,
     result,
     events,
-    ledger: runtime.ledger,
+    lateResults: runtime.lateResults,
     toolSettled,
     began: () => began,
     [Symbol.dispose]: () => token[Symbol.dispose](),
@@ -83,8 +83,8 @@ export async function within<T>(ms: number, promise: Promise<T>, otherwise: stri
 }
 
 /** Asserts that a tool stopped by itself: it was interrupted, or its effect is unknown. */
-export function assertStopped(tool: Tool, { state }: CallResult, { ledger }: RunningCall): void {
-  assert.equal(ledger.entries().length, 0, 'it did not stop and had to be abandoned');
+export function assertStopped(tool: Tool, { state }: CallResult, { lateResults }: RunningCall): void {
+  assert.equal(lateResults.entries().length, 0, 'it did not stop and had to be abandoned');
   const allowed = tool.whenCancelled === 'finish' ? ['finished'] : ['interrupted', 'unknown'];
   assert.ok(allowed.includes(state), `it ended '${state}'`);
 }

@@ -24,13 +24,13 @@ export const wrappedCases: readonly CaseDefinition[] = [
       );
       const before = JSON.stringify(result);
       assert.equal(result.state, 'unknown');
-      assert.equal(trial.ledger.entries().length, 1, 'it is not in the ledger');
+      assert.equal(trial.lateResults.entries().length, 1, 'it is not in the late results');
       hidden.cancel({ kind: 'user' }, { mode: 'now' });
       release();
       await within(timeoutMs, trial.toolSettled, 'the tool did not return');
       await new Promise((resolve) => setImmediate(resolve));
       assert.equal(JSON.stringify(await trial.result), before, 'the late end changed the result');
-      assert.ok(trial.ledger.entries()[0]?.late, 'the late end is not in the ledger');
+      assert.ok(trial.lateResults.entries()[0]?.late, 'the late end was not recorded');
     },
   },
   {

@@ -261,7 +261,7 @@ test('a stream that ignores its signal delays a cancel only briefly, and is name
     stop: { settledAfterMs: 1_000, isClean: false, abandoned: [{ name: 'model stream', afterMs: 1_000 }] },
   });
   expect(returned).toBe(false);
-  expect(agent.ledger.entries()).toMatchObject([{ name: 'model stream', reason: { kind: 'user' } }]);
+  expect(agent.lateResults.entries()).toMatchObject([{ name: 'model stream', reason: { kind: 'user' } }]);
 });
 
 test('a stream that just ends is not mistaken for a whole reply', async () => {

@@ -6,7 +6,7 @@ import type { CancelReason } from '../token/reason.ts';
 import { shield, shieldMs } from '../token/shield.ts';
 import { CancellationToken } from '../token/token.ts';
 import { type Cleanup, type CleanupError, Cleanups } from './cleanup.ts';
-import type { LateResult } from './ledger.ts';
+import type { LateResult } from './late-results.ts';
 
 /** The context passed to work under a token. */
 export interface WorkContext {

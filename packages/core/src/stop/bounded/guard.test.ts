@@ -6,11 +6,11 @@ import { SettingsError } from '../settings.ts';
 import { CancellationToken } from '../token/token.ts';
 import { CleanupError } from './cleanup.ts';
 import { guard } from './guard.ts';
-import { createLedger } from './ledger.ts';
+import { createLateResults } from './late-results.ts';
 
 function setUp() {
   const { clock } = createVirtualWorld();
-  return { clock, token: new CancellationToken({ clock }), ledger: createLedger() };
+  return { clock, token: new CancellationToken({ clock }), lateResults: createLateResults() };
 }
 
 /** Work that the test ends. */
@@ -100,60 +100,62 @@ test('work that throws something else after the abort is interrupted too', async
   expect((await result).error).toMatchObject({ code: 'CANCELLED', partial: { state: 'interrupted' } });
 });
 
-test('abandoned work is in the ledger under its key, or under a generated one', async () => {
-  const { token, ledger } = setUp();
+test('abandoned work is in the late results under its key, or under a generated one', async () => {
+  const { token, lateResults } = setUp();
   const deaf = () => new Promise<never>(() => {});
   const all = [
-    settle(guard(deaf, { name: 'import', key: 'import/42', token, ledger })),
-    settle(guard(deaf, { name: 'one', token, ledger })),
-    settle(guard(deaf, { name: 'two', token, ledger })),
+    settle(guard(deaf, { name: 'import', key: 'import/42', token, lateResults })),
+    settle(guard(deaf, { name: 'one', token, lateResults })),
+    settle(guard(deaf, { name: 'two', token, lateResults })),
   ];
   token.cancel({}, { mode: 'kill' });
   await Promise.all(all);
-  const keys = new Map(ledger.entries().map(({ name, key }) => [name, key]));
+  const keys = new Map(lateResults.entries().map(({ name, key }) => [name, key]));
   expect(keys.get('import')).toBe('import/42');
   expect(keys.get('one')).toMatch(/^guard\//);
   expect(keys.get('two')).toMatch(/^guard\//);
   expect(keys.get('one')).not.toBe(keys.get('two'));
 });
 
-test('work that ignores its signal is abandoned exactly when the ladder ends; its late result reaches only the ledger', async () => {
-  const { clock, token, ledger } = setUp();
+test('work that ignores its signal is abandoned exactly when the ladder ends; its late result is only recorded', async () => {
+  const { clock, token, lateResults } = setUp();
   const { work, resolve } = held<string>();
   let ended: number | undefined;
   const start = clock.now();
-  const result = settle(guard(work, { name: 'deaf', token, ledger })).finally(() => (ended = clock.now()));
+  const result = settle(guard(work, { name: 'deaf', token, lateResults })).finally(() => (ended = clock.now()));
   token.cancel({ kind: 'user' });
   await clock.advance(11_999);
   expect(ended).toBeUndefined();
   await clock.advance(1);
   expect(ended).toBe(start + 12_000);
   expect((await result).error).toMatchObject({ partial: { state: 'unknown' }, effect: 'unknown' });
-  expect(ledger.entries()).toMatchObject([{ name: 'deaf', reason: { kind: 'user' }, abandonedAt: start + 12_000 }]);
-  expect(ledger.entries()[0]).not.toHaveProperty('late');
+  expect(lateResults.entries()).toMatchObject([
+    { name: 'deaf', reason: { kind: 'user' }, abandonedAt: start + 12_000 },
+  ]);
+  expect(lateResults.entries()[0]).not.toHaveProperty('late');
   await clock.advance(500);
   resolve('too late');
   await flushMicrotasks();
-  expect(ledger.entries()[0]?.late).toEqual({ at: start + 12_500, state: 'finished', value: 'too late' });
+  expect(lateResults.entries()[0]?.late).toEqual({ at: start + 12_500, state: 'finished', value: 'too late' });
 });
 
-test('work that ends by itself leaves nothing in the ledger', async () => {
-  const { token, ledger } = setUp();
-  expect(await guard(() => 7, { name: 'seven', token, ledger })).toBe(7);
-  expect(ledger.entries()).toEqual([]);
+test('work that ends by itself leaves no late result', async () => {
+  const { token, lateResults } = setUp();
+  expect(await guard(() => 7, { name: 'seven', token, lateResults })).toBe(7);
+  expect(lateResults.entries()).toEqual([]);
 });
 
-test('a ledger that fails is a process warning with its error, and nothing else is', async () => {
+test('a late result that cannot be recorded is a process warning with its error, and nothing else is', async () => {
   const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
   const full = new Error('disk full');
   const abandon = vi.fn().mockImplementationOnce(() => {
     throw full;
   });
-  const ledger = { ...createLedger(), abandon };
-  for (const warnings of [[{ message: 'A ledger failed', cause: full }], []]) {
+  const lateResults = { ...createLateResults(), abandon };
+  for (const warnings of [[{ message: 'Late results failed', cause: full }], []]) {
     const { token } = setUp();
     const { work, resolve } = held<string>();
-    const result = settle(guard(work, { name: 'deaf', token, ledger }));
+    const result = settle(guard(work, { name: 'deaf', token, lateResults }));
     token.cancel({}, { mode: 'kill' });
     expect((await result).error).toMatchObject({ code: 'CANCELLED', partial: { state: 'unknown' } });
     resolve('late');
@@ -165,18 +167,18 @@ test('a ledger that fails is a process warning with its error, and nothing else 
 });
 
 test('a late failure is recorded, too, and is not an unhandled rejection', async () => {
-  const { token, ledger } = setUp();
+  const { token, lateResults } = setUp();
   const { work, reject } = held();
-  const result = settle(guard(work, { name: 'deaf', token, ledger }));
+  const result = settle(guard(work, { name: 'deaf', token, lateResults }));
   token.cancel({}, { mode: 'kill' });
   await result;
   reject('no');
   await flushMicrotasks();
-  expect(ledger.entries()[0]?.late).toMatchObject({ state: 'failed', error: 'no' });
+  expect(lateResults.entries()[0]?.late).toMatchObject({ state: 'failed', error: 'no' });
 });
 
 test('a time-out asks it to stop, and abandons it 2 s later', async () => {
-  const { clock, token, ledger } = setUp();
+  const { clock, token, lateResults } = setUp();
   const { work } = held();
   let aborted: number | undefined;
   const start = clock.now();
@@ -186,7 +188,7 @@ test('a time-out asks it to stop, and abandons it 2 s later', async () => {
         signal.addEventListener('abort', () => (aborted = clock.now()), { once: true });
         return work();
       },
-      { name: 'slow', token, timeoutMs: 300, ledger },
+      { name: 'slow', token, timeoutMs: 300, lateResults },
     ),
   );
   await clock.advance(2_300);
@@ -198,7 +200,7 @@ test('a time-out asks it to stop, and abandons it 2 s later', async () => {
     state: 'unknown',
     message: expect.stringContaining('slow did not end within 300 ms') as string,
   });
-  expect(ledger.entries()).toMatchObject([{ name: 'slow', reason: { kind: 'deadline' } }]);
+  expect(lateResults.entries()).toMatchObject([{ name: 'slow', reason: { kind: 'deadline' } }]);
   expect(token.isCancelled).toBe(false);
   expect(clock.pending).toBe(0);
 });
@@ -304,12 +306,12 @@ test('a guard without a function is rejected', async () => {
 });
 
 test('finish work that outlives its bound is unknown', async () => {
-  const { clock, token, ledger } = setUp();
+  const { clock, token, lateResults } = setUp();
   const { work } = held();
-  const result = settle(guard(work, { name: 'pay', token, whenCancelled: 'finish', timeoutMs: 1_000, ledger }));
+  const result = settle(guard(work, { name: 'pay', token, whenCancelled: 'finish', timeoutMs: 1_000, lateResults }));
   await clock.advance(1_000);
   expect((await result).error).toBeInstanceOf(CallTimeoutError);
-  expect(ledger.entries()).toHaveLength(1);
+  expect(lateResults.entries()).toHaveLength(1);
 });
 
 test('finish work that fails has failed, cancelled or not', async () => {
@@ -425,7 +427,7 @@ test("a cleanup's signal fires when its time is over, and names the owner", asyn
 });
 
 test('killed work that settles before the event loop turns is not abandoned, no matter how many promises that takes', async () => {
-  const { token, ledger } = setUp();
+  const { token, lateResults } = setUp();
   const working = settle(
     guard(
       async ({ signal }) => {
@@ -433,12 +435,12 @@ test('killed work that settles before the event loop turns is not abandoned, no 
         for (let i = 0; i < 10_000; i++) await Promise.resolve();
         throw new Error('stopped');
       },
-      { name: 'slow to stop', token, ledger },
+      { name: 'slow to stop', token, lateResults },
     ),
   );
   token.cancel({}, { mode: 'kill' });
   expect((await working).error).toMatchObject({ cause: { message: 'stopped' } });
-  expect(ledger.entries()).toEqual([]);
+  expect(lateResults.entries()).toEqual([]);
 });
 
 test('killed work that does not settle is abandoned as soon as the event loop turns, even if timers are faked', async () => {
@@ -446,11 +448,11 @@ test('killed work that does not settle is abandoned as soon as the event loop tu
   onTestFinished(() => {
     vi.useRealTimers();
   });
-  const { token, ledger } = setUp();
-  const working = settle(guard(() => new Promise(() => {}), { name: 'deaf', token, ledger }));
+  const { token, lateResults } = setUp();
+  const working = settle(guard(() => new Promise(() => {}), { name: 'deaf', token, lateResults }));
   token.cancel({}, { mode: 'kill' });
   expect(isCancelledError((await working).error)).toBe(true);
-  expect(ledger.entries()).toMatchObject([{ name: 'deaf' }]);
+  expect(lateResults.entries()).toMatchObject([{ name: 'deaf' }]);
 });
 
 test('work that ends while its cleanup runs after a kill is not called unknown', async () => {
@@ -524,16 +526,17 @@ test('abandoned work that registers a cleanup late has it run immediately', asyn
   warn.mockRestore();
 });
 
-test('a ledger forgets the returned first, then the oldest', async () => {
-  const ledger = createLedger({ maxEntries: 2 });
-  const enter = (key: string) => ledger.abandon({ key, name: key, reason: { kind: 'user', at: 0 }, abandonedAt: 0 });
+test('late results forget the returned first, then the oldest', async () => {
+  const lateResults = createLateResults({ maxEntries: 2 });
+  const enter = (key: string) =>
+    lateResults.abandon({ key, name: key, reason: { kind: 'user', at: 0 }, abandonedAt: 0 });
   enter('a');
   enter('b');
-  ledger.returned('b', { at: 1, state: 'finished', value: 1 });
-  ledger.returned('nobody', { at: 1, state: 'finished', value: 1 });
+  lateResults.returned('b', { at: 1, state: 'finished', value: 1 });
+  lateResults.returned('nobody', { at: 1, state: 'finished', value: 1 });
   enter('c');
-  expect(ledger.entries().map(({ key }) => key)).toEqual(['a', 'c']);
+  expect(lateResults.entries().map(({ key }) => key)).toEqual(['a', 'c']);
   enter('d');
-  expect(ledger.entries().map(({ key }) => key)).toEqual(['c', 'd']);
+  expect(lateResults.entries().map(({ key }) => key)).toEqual(['c', 'd']);
   await flushMicrotasks();
 });

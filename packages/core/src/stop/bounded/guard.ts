@@ -9,11 +9,11 @@ import type { CancellationToken } from '../token/token.ts';
 import { warn } from '../warn.ts';
 import { type BoundedResult, checkFinishBound, runBounded, type WhenCancelled, type WorkContext } from './bounded.ts';
 import { CLEANUP_MS } from './cleanup.ts';
-import { enterInLedger, type Ledger, ledgerRule } from './ledger.ts';
+import { type LateResults, lateResultsRule, recordAbandoned } from './late-results.ts';
 
 /** Options of `guard`. */
 export interface GuardOptions {
-  /** The name used in errors and in the ledger. */
+  /** The name used in errors and late results. */
   readonly name: string;
   /** Defaults to `interrupt`. `finish` needs `timeoutMs`. */
   readonly whenCancelled?: WhenCancelled | undefined;
@@ -23,8 +23,8 @@ export interface GuardOptions {
   readonly graceMs?: number | undefined;
   readonly cleanupTimeoutMs?: number | undefined;
   /** Records abandoned work and its late result. */
-  readonly ledger?: Ledger | undefined;
-  /** The unique key in the ledger. Defaults to a generated one. */
+  readonly lateResults?: LateResults | undefined;
+  /** The unique key in the late results. Defaults to a generated one. */
   readonly key?: string | undefined;
   /** Called when a cancel has to wait for this `finish` work. */
   readonly onWait?: ((level: StopLevel, reason: CancelReason) => void) | undefined;
@@ -67,9 +67,9 @@ export async function guard<T>(execute: (context: WorkContext) => T | PromiseLik
       onCleanupError: warn,
       ...(options.onWait && { onWait: options.onWait }),
       onEnd(end) {
-        if (end.state === 'unknown' && options.ledger !== undefined) {
+        if (end.state === 'unknown' && options.lateResults !== undefined) {
           const { key = `guard/${systemWorld.createId()}` } = options;
-          enterInLedger(options.ledger, { key, name, reason: end.reason, abandonedAt: token.clock.now() }, end);
+          recordAbandoned(options.lateResults, { key, name, reason: end.reason, abandonedAt: token.clock.now() }, end);
         }
         return valueFrom(end, options, token);
       },
@@ -85,7 +85,7 @@ const GUARD_RULES: Rules<GuardOptions> = {
   timeoutMs: timeLimitMs,
   graceMs: timeLimitMs,
   cleanupTimeoutMs: shieldMs,
-  ledger: ledgerRule,
+  lateResults: lateResultsRule,
   key: nonEmptyText,
   onWait: callback,
   ...SOURCE_RULES,

@@ -1,5 +1,5 @@
 import type { AppContext } from '../../stop/app-context.ts';
-import type { Ledger } from '../../stop/bounded/ledger.ts';
+import type { LateResults } from '../../stop/bounded/late-results.ts';
 import { isList, safely, unexpected } from '../../stop/settings.ts';
 import type { CancellationToken } from '../../stop/token/token.ts';
 import type { CallEvent } from '../events.ts';
@@ -90,8 +90,8 @@ export interface CallScope {
   readonly redact: Redact | undefined;
   readonly context: AppContext | undefined;
   readonly workId: string | undefined;
-  readonly ledger: Ledger;
-  readonly ledgerKey: (callId: string) => string;
+  readonly lateResults: LateResults;
+  readonly lateKey: (callId: string) => string;
   readonly keys: ExclusiveKeys;
   /** The run these calls belong to, for runs inside them. */
   readonly parent: ParentRun | undefined;

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { guard } from '../../stop/bounded/guard.ts';
-import { createLedger } from '../../stop/bounded/ledger.ts';
+import { createLateResults } from '../../stop/bounded/late-results.ts';
 import { CallOutcomeUnknownError } from '../../stop/errors.ts';
 import { CancellationToken } from '../../stop/token/token.ts';
 import { createVirtualWorld, flushMicrotasks } from '../../testing/virtual-world.ts';
@@ -300,17 +300,17 @@ test('a record does not change when a tool changes its objects later', async () 
   }
 });
 
-test('a ledger that fails changes nothing for the calls', async () => {
+test('late results that cannot be recorded change nothing for the calls', async () => {
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
-  const ledger = {
-    ...createLedger(),
+  const lateResults = {
+    ...createLateResults(),
     abandon: () => trap(),
     returned: () => Promise.reject(new Error('also down')) as never,
   };
   let end: (() => void) | undefined;
   const { execute, token, ends, events } = setUp(
     [tool('quick', () => 'q'), tool('deaf', () => new Promise<void>((resolve) => (end = resolve)))],
-    { ledger },
+    { lateResults },
   );
   const results = execute('quick', 'deaf');
   await flushMicrotasks();
@@ -321,8 +321,8 @@ test('a ledger that fails changes nothing for the calls', async () => {
   await flushMicrotasks();
   expect(events.at(-1)).toMatchObject({ type: 'call-ended-late', callId: 'deaf' });
   expect(warned.mock.calls.map(([warning]) => (warning as Error).message)).toEqual([
-    'A ledger failed',
-    'A ledger failed',
+    'Late results failed',
+    'Late results failed',
   ]);
   warned.mockRestore();
 });
@@ -504,7 +504,7 @@ test.each<[string, () => unknown]>([
   expect(await abandoned).toMatchObject([{ state: 'unknown' }]);
   await clock.advance(60_000);
   expect(events.at(-1)).toMatchObject({ type: 'call-ended-late' });
-  expect(JSON.stringify([events, runtime.ledger.entries()])).not.toContain('"secret"}');
+  expect(JSON.stringify([events, runtime.lateResults.entries()])).not.toContain('"secret"}');
   // Its keys are free again.
   const next = await runtime.execute([{ id: 'next', tool: 'secret', input: {}, exclusive: ['key'] }]);
   expect(next).toMatchObject([{ state: 'finished' }]);

@@ -80,7 +80,7 @@ test('without hooks there are no events, and every call ends the same', async ()
   token.cancel({}, { mode: 'kill' });
   await clock.advance(200);
   expect((await results).map(({ state }) => state)).toEqual(['finished', 'finished', 'unknown']);
-  expect(runtime.ledger.entries()).toMatchObject([{ key: 'runtime/deaf', late: { state: 'finished' } }]);
+  expect(runtime.lateResults.entries()).toMatchObject([{ key: 'runtime/deaf', late: { state: 'finished' } }]);
   expect(warned).not.toHaveBeenCalled();
   warned.mockRestore();
 });
@@ -126,7 +126,7 @@ test('an abandoned call’s output is kept, and its late end is reported like a 
     { state: 'failed', error: new Error('late failure') },
   ].map((end) => ({ at: clock.now(), ...end }));
   expect(events.flatMap((event) => (event.type === 'call-ended-late' ? [event.late] : []))).toStrictEqual(late);
-  const findLate = (key: string) => runtime.ledger.entries().find((entry) => entry.key === key)?.late;
+  const findLate = (key: string) => runtime.lateResults.entries().find((entry) => entry.key === key)?.late;
   expect([findLate('runtime/shows'), findLate('runtime/fails')]).toStrictEqual(late);
 });
 

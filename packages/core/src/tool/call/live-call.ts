@@ -1,6 +1,6 @@
 import type { BoundedResult, BoundedWork, WhenCancelled, WorkContext } from '../../stop/bounded/bounded.ts';
 import type { CleanupError } from '../../stop/bounded/cleanup.ts';
-import { enterInLedger, type LateResult } from '../../stop/bounded/ledger.ts';
+import { type LateResult, recordAbandoned } from '../../stop/bounded/late-results.ts';
 import { unexpected } from '../../stop/settings.ts';
 import type { StopLevel } from '../../stop/token/level.ts';
 import type { CancelReason, CancelReasonLike } from '../../stop/token/reason.ts';
@@ -181,17 +181,17 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     this.#scope.forget(this.call.id);
   }
 
-  /** An abandoned call keeps its keys until it really ends, and its late end changes only the ledger. */
+  /** An abandoned call keeps its keys until it really ends, and its late end changes only the late results. */
   #abandon({ reason, late }: { reason: CancelReason; late: Promise<LateResult> }, result: CallResult): void {
-    const { ledger, ledgerKey, emit, redact } = this.#scope;
-    const work = { key: ledgerKey(this.call.id), name: this.name, reason, abandonedAt: result.endedAt };
+    const { lateResults, lateKey, emit, redact } = this.#scope;
+    const work = { key: lateKey(this.call.id), name: this.name, reason, abandonedAt: result.endedAt };
     const returned = late.then((end) => {
       this.#release?.();
       return lateResult(end, redact);
     });
     const onReturn = (end: LateResult): void =>
       emit?.({ type: 'call-ended-late', at: end.at, ...this.#about(), late: end });
-    enterInLedger(ledger, work, { late: returned, onReturn });
+    recordAbandoned(lateResults, work, { late: returned, onReturn });
   }
 
   #update(shown: RawResult): void {

@@ -1,6 +1,5 @@
 import { count, having, type Rule, readSettings } from '../settings.ts';
 import type { CancelReason } from '../token/reason.ts';
-import { isPromiseLike } from '../wait.ts';
 import { warn } from '../warn.ts';
 
 /** How abandoned work ended after all. */
@@ -21,7 +20,7 @@ export interface AbandonedWork {
 }
 
 /** Records abandoned work, separately from the record of the run that abandoned it. */
-export interface Ledger {
+export interface LateResults {
   /** Records work that was abandoned. */
   abandon(work: AbandonedWork): void;
   /** Records how abandoned work ended after all. */
@@ -30,44 +29,39 @@ export interface Ledger {
   entries(): readonly AbandonedWork[];
 }
 
-/** The rule for a setting that is a ledger. */
-export const ledgerRule: Rule = /*#__PURE__*/ having('a ledger', 'abandon', 'returned', 'entries');
+/** The rule for a setting that takes late results. */
+export const lateResultsRule: Rule = /*#__PURE__*/ having('late results', 'abandon', 'returned', 'entries');
 
-/** Records abandoned work now and its late end when it comes. A ledger that fails affects nothing else. */
-export function enterInLedger(
-  ledger: Ledger,
+/** Records abandoned work now and its late end when it comes. If recording fails, nothing else is affected. */
+export function recordAbandoned(
+  lateResults: LateResults,
   work: AbandonedWork,
   { late, onReturn }: { late: Promise<LateResult>; onReturn?: (end: LateResult) => void },
 ): void {
-  attempt(() => ledger.abandon(work));
+  attempt(() => lateResults.abandon(work));
   late.then((end) => {
     attempt(() => onReturn?.(end));
-    attempt(() => ledger.returned(work.key, end));
-  }, warnOfLedger);
+    attempt(() => lateResults.returned(work.key, end));
+  }, warnOfFailure);
 }
 
 function attempt(write: () => unknown): void {
-  try {
-    const answer = write();
-    // A ledger may return promises, although the interface does not ask for them.
-    if (isPromiseLike(answer)) answer.then(undefined, warnOfLedger);
-  } catch (error) {
-    warnOfLedger(error);
-  }
+  // An application's own may return promises, although the interface does not ask for them.
+  new Promise((resolve) => resolve(write())).catch(warnOfFailure);
 }
 
-function warnOfLedger(error: unknown): void {
-  warn(new Error('A ledger failed', { cause: error }));
+function warnOfFailure(error: unknown): void {
+  warn(new Error('Late results failed', { cause: error }));
 }
 
 /**
- * Creates a ledger of abandoned work in memory. When it is full, the oldest entries that have returned are dropped
+ * Creates a record of abandoned work in memory. When it is full, the oldest entries that have returned are dropped
  * first, then the oldest.
  *
- * @returns The ledger to pass to `guard`, `createRuntime` or `createAgent`.
+ * @returns The late results to pass to `guard`, `createRuntime` or `createAgent`.
  * @throws {@link SettingsError} when `maxEntries` is not a positive whole number.
  */
-export function createLedger(options: { maxEntries?: number | undefined } = {}): Ledger {
+export function createLateResults(options: { maxEntries?: number | undefined } = {}): LateResults {
   const { maxEntries = 1_000 } = readSettings<{ maxEntries?: number }>(options, { maxEntries: count() });
   const entries = new Map<string, AbandonedWork>();
 

@@ -1,10 +1,10 @@
 import type { CancelReason } from '@whoa/core';
-import type { CallState, Ledger } from '@whoa/core/embed';
+import type { CallState, LateResults } from '@whoa/core/embed';
 import { type AiSdkMessage, type CallTrace, fingerprint, isSameWork, positionAfter } from './call-sites.ts';
 
 /** What is known about one call of a guarded tool. */
 export interface CallRecord {
-  /** Our own id, unique in the ledger. */
+  /** Our own id, unique in these records. */
   readonly callId: string;
   /** The loop's id. Providers sometimes restart their counters in each reply, so several calls may share it. */
   readonly toolCallId: string;
@@ -19,7 +19,7 @@ export interface CallRecord {
   /** Why it was stopped, if it was. */
   readonly reason?: CancelReason;
   /** How it ended after it was abandoned. */
-  readonly late?: Parameters<Ledger['returned']>[1];
+  readonly late?: Parameters<LateResults['returned']>[1];
   readonly trace: CallTrace;
 }
 
@@ -35,7 +35,7 @@ interface NewCall {
 }
 
 /** Records every call of guarded tools, including those that the loop has forgotten. Create one per conversation. */
-export interface CallLedger {
+export interface CallRecords {
   /** Declares that every call of this tool is recorded here. */
   addTool(tool: string): void;
   /** Whether calls of a tool are recorded. */
@@ -56,11 +56,11 @@ export interface CallLedger {
 }
 
 /**
- * Creates a ledger in memory. When it is full, the oldest records of ended calls are dropped first.
+ * Creates records in memory. When they are full, the oldest records of ended calls are dropped first.
  *
- * @returns The ledger to pass to `createStoppableTurn`, `guardAiSdkTools` and `closeOpenCalls`.
+ * @returns The records to pass to `createStoppableTurn`, `guardAiSdkTools` and `closeOpenCalls`.
  */
-export function createCallLedger(options: { maxRecords?: number | undefined } = {}): CallLedger {
+export function createCallRecords(options: { maxRecords?: number | undefined } = {}): CallRecords {
   const { maxRecords = 1_000 } = options;
   const tools = new Set<string>();
   const records = new Map<string, CallRecord>();
