@@ -13,6 +13,8 @@ const PROGRESS: ReadonlySet<string> = new Set(['turn-end', 'call-end']);
 /** How long an event may wait for others to be written with it: while a client is reading, and otherwise. */
 const WATCHED_FLUSH_MS = 750;
 const UNWATCHED_FLUSH_MS = 5_000;
+/** The first write of a claim. Its answer names readers that came while the claim was given: neither knew of the other. */
+const FIRST_FLUSH_MS = 200;
 
 export interface JournalOptions {
   readonly context: WorkerContext;
@@ -63,6 +65,7 @@ export class Journal {
   /** Readers that came while the present write was in progress: its answer may not know them. */
   readonly #newReaders = new Set<string>();
   #writing: Promise<void> | undefined;
+  #hasWritten = false;
   #lost: LeaseLostError | undefined;
   /** Set when an entry that had to be written was not. */
   #dropped: JournalFullError | undefined;
@@ -110,7 +113,8 @@ export class Journal {
   }
 
   #schedule(): void {
-    const delayMs = this.#readers.length > 0 ? WATCHED_FLUSH_MS : UNWATCHED_FLUSH_MS;
+    const unwatchedMs = this.#hasWritten ? UNWATCHED_FLUSH_MS : FIRST_FLUSH_MS;
+    const delayMs = this.#readers.length > 0 ? WATCHED_FLUSH_MS : unwatchedMs;
     this.#timer ??= this.#options.context.world.clock.setTimer(delayMs, () => this.#flushLater());
   }
 
@@ -240,9 +244,13 @@ export class Journal {
         const texts = { events: events.map(({ event }) => event), said: events.map(({ said }) => said) };
         const batch = { after: this.#budget.position, ...texts, replaces, ...known, ...changes };
         const orders = await context.store.append(claim, batch);
+        this.#hasWritten = true;
         this.#budget = fitted.budget;
         this.#words.endWrite({ settled, kept: events.at(-1)?.said, position: fitted.budget.position });
+        const wasRead = this.#readers.length > 0;
         this.#setReaders(orders.readers);
+        // What was said during this write is in no frame.
+        if (!wasRead && this.#readers.length > 0) this.#flushLater();
         this.#show();
         this.#recordFull(fitted);
         onOrders(orders);
