@@ -27,8 +27,11 @@ export const liveMutations: Readonly<Record<string, Mutation | string>> = {
     '',
   ),
   KEPT_NOT_COMPARED: inReader("if (frame.kept > said) return 'read';", ''),
-  GAP_APPLIED: inReader('if (frame.from > said) return [];', ''),
-  EPOCH_AFTER_ENTRIES: 'no test catches it yet: it takes back what the old worker had written, and shows it again',
+  GAP_APPLIED: inReader("if (frame.from > said) return 'ahead';", ''),
+  EPOCH_AFTER_ENTRIES: inReading(
+    'await this.#readEntries(record);\n    const',
+    'await this.#readEntries(record);\n    Object.assign(record, await store.get(ref));\n    const',
+  ),
   NO_TAKE_BACK: inReader('const seen = this.#takeBack();', 'const seen: Seen[] = [];'),
   END_KEEPS_DRAFT: inReader('isFinalStatus(status) ? [...seen, ...this.#takeBack()] : seen', 'seen'),
   UNFENCED: "the planted bug 'no fence' of the simulation",
@@ -43,15 +46,21 @@ export const liveMutations: Readonly<Record<string, Mutation | string>> = {
     'seen.push(...this.#show(entry));',
     "if ((entry.event as { type?: string }).type === 'journal-truncated') seen.push(...this.#takeBack());\n      seen.push(...this.#show(entry));",
   ),
-  INTEREST_AFTER_THE_RECORD: 'no test catches it yet: only the next poll finds what was written in between',
+  INTEREST_AFTER_THE_RECORD: inReading(
+    'await this.#ask(() => this.#watch());',
+    'this.#ask(() => this.#watch()).catch(() => {});',
+  ),
   NO_APPEND_WHEN_WATCHED: inJournal(
     'this.#setReaders([...this.#readers, reader]);\n    this.#flushLater();',
     'this.#setReaders([...this.#readers, reader]);',
   ),
   ANSWER_FORGETS_THE_HINT: inJournal('new Set([...readers, ...this.#newReaders])', 'new Set(readers)'),
-  FORGETS_WHILE_READING: inReading('if (this.#waiting.push(frame) > MAX_FRAMES) this.#waiting.shift();', ''),
+  FORGETS_WHILE_READING: inReading(
+    'if (this.#isLooking || this.#isDue) {\n      this.#wait(frame);',
+    'if (this.#isLooking || this.#isDue) {',
+  ),
   TWO_READS: 'one loop reads, so there is never a second read',
-  READ_EACH_GAP: inReader('if (frame.from > said) return [];', "if (frame.from > said) return 'read';"),
+  READ_EACH_GAP: inReader("if (frame.from > said) return 'ahead';", "if (frame.from > said) return 'read';"),
   CLAIM_NOT_COMPARED: inReader('if (frame.claimHash !== claimHash) return [];', ''),
   FENCED_BY_EPOCH_ALONE: "the contract: 'a write counts only with epoch, session and claim together'",
 };

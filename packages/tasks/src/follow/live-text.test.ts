@@ -47,8 +47,8 @@ class Page {
 
   take(one: Frame): this {
     const seen = this.text.takeFrame(one);
-    this.#show(seen === 'read' ? [] : seen);
-    if (seen === 'read') this.shown.push('READ');
+    if (typeof seen !== 'string') this.#show(seen);
+    else this.shown.push(seen === 'read' ? 'READ' : 'AHEAD');
     return this;
   }
 
@@ -89,11 +89,11 @@ test('another event counts one, and is shown once', () => {
   expect(page.shown).toEqual([JSON.stringify(step('a')), 'hi', JSON.stringify(step('b'))]);
 });
 
-test('a frame behind a gap is dropped, and the frame of the next append brings the read', () => {
+test('a frame behind a gap waits, and the frame of the next append brings the read', () => {
   const page = new Page().read(record(0)).take(frame({ from: 5 }, [8, text('lost')]));
-  expect(page.shown).toEqual([]);
+  expect(page.shown).toEqual(['AHEAD']);
   page.take(frame({ kept: 8, position: 1, from: 8 }));
-  expect(page.shown).toEqual(['READ']);
+  expect(page.shown).toEqual(['AHEAD', 'READ']);
 });
 
 test('a reader that keeps up confirms an append without a read', () => {

@@ -86,15 +86,15 @@ export class LiveText {
     return isFinalStatus(status) ? [...seen, ...this.#takeBack()] : seen;
   }
 
-  /** Returns what a frame adds; `read`: read the record and the journal first. */
-  takeFrame(frame: Frame): readonly Seen[] | 'read' {
+  /** Returns what a frame adds; `read`: read the record and the journal first; `ahead`: what is before it is missing. */
+  takeFrame(frame: Frame): readonly Seen[] | 'read' | 'ahead' {
     const { epoch, claimHash, said, position } = this.#place;
     if (frame.epoch < epoch) return [];
     if (frame.epoch > epoch) return 'read';
     if (frame.claimHash !== claimHash) return [];
     if (frame.kept > said) return 'read';
     // The frame of the next append brings the read: otherwise one lost frame makes every reader read.
-    if (frame.from > said) return [];
+    if (frame.from > said) return 'ahead';
     if (frame.position > position) {
       this.#kept = Math.max(this.#kept, frame.kept);
       this.#place = { ...this.#place, position: frame.position, last: claimHash };

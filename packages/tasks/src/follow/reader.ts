@@ -142,7 +142,7 @@ export class Reader implements AsyncDisposable {
 
   #takeFrame(frame: Frame): void {
     const seen = this.#text.takeFrame(frame);
-    if (seen !== 'read') this.#note(seen);
+    if (typeof seen !== 'string') this.#note(seen);
   }
 
   #note(seen: readonly Seen[]): void {

@@ -59,6 +59,18 @@ function collect(following: AsyncIterable<FollowEvent>) {
   return { seen, ended };
 }
 
+/** The same, and its words. */
+function collectWords(following: AsyncIterable<FollowEvent>) {
+  const [seen, said]: [Shown[], string[]] = [[], []];
+  const collecting = (async () => {
+    for await (const one of following) {
+      seen.push(toNumber(one));
+      if (one.type === 'entry') said.push((one.event as { text: string }).text);
+    }
+  })();
+  return { seen, said, collecting };
+}
+
 const upTo = (last: number, first = 1): number[] => Array.from({ length: last - first + 1 }, (_, i) => first + i);
 
 test('readers of one task share one watch and one reading, and each sees everything once', async () => {
@@ -381,4 +393,63 @@ test('words that come while a reader reads wait for its answer', async () => {
   reading.resolve();
   await flushMicrotasks();
   expect([seen, late.seen]).toEqual([[0], [0]]);
+});
+
+test('words that are ahead of what they continue are shown after it, without another read', async () => {
+  const { memory, ref, by, follow, counted } = await setUp();
+  const { seen, said } = collectWords(follow());
+  await flushMicrotasks();
+  const reads = counted('read');
+  const send = (words: Partial<Frame>): void => {
+    memory.show({
+      readers: () => ['memory'],
+      next: () => ({ type: 'frame', ...ref, frame: { ...toFrame(by, ''), ...words } }),
+    });
+  };
+  const word = (text: string, from: number): Partial<Frame> => {
+    const to = from + text.length;
+    return { from, to, events: [{ event: { type: 'text', text }, said: to }] };
+  };
+  for (const late of [word('two ', 4), word('three ', 8), word('one ', 0)]) {
+    send(late);
+    await flushMicrotasks();
+  }
+  expect(said).toEqual(['one ', 'two ', 'three ']);
+  expect(counted('read')).toBe(reads);
+  // What came before the journal is known to have the rest waits for it, and not for the next write.
+  send(word('five', 19));
+  await flushMicrotasks();
+  await memory.append(by, { after: 0, events: [{ type: 'text', text: 'one two three four ' }], said: [19] });
+  send({ kept: 19, position: 1, from: 19, to: 19, events: [] });
+  await flushMicrotasks();
+  expect(said).toEqual(['one ', 'two ', 'three ', 'four ', 'five']);
+  expect(counted('read')).toBe(reads + 1);
+  expect(seen).not.toContain('taken-back');
+});
+
+test('what a lost worker wrote while its reader read is not taken back', async () => {
+  let onRead = async (): Promise<void> => {};
+  const { memory, ref, by, follow } = await setUp(async (name, call) => {
+    const answer = await call();
+    if (name === 'read') await onRead();
+    return answer;
+  });
+  const { seen, said } = collectWords(follow());
+  await flushMicrotasks();
+  memory.show({ readers: () => ['memory'], next: () => ({ type: 'frame', ...ref, frame: toFrame(by, 'hello') }) });
+  await flushMicrotasks();
+  onRead = async () => {
+    onRead = async () => {};
+    await memory.append(by, { after: 1, events: [{ type: 'text', text: 'lo' }], said: [5] });
+    await memory.release(by);
+    await claimFor(memory, ref.id, { worker: 'v' });
+  };
+  await memory.append(by, { after: 0, events: [{ type: 'text', text: 'hel' }], said: [3] });
+  await memory.send(ref, { type: 'cancel-call', callId: 'c' });
+  memory.show({
+    readers: () => ['memory'],
+    next: () => ({ type: 'frame', ...ref, frame: { ...toFrame(by, ''), kept: 6, position: 2, from: 6, to: 6 } }),
+  });
+  for (let i = 0; i < 5; i++) await flushMicrotasks();
+  expect([said, seen]).toEqual([['hello'], [0]]);
 });

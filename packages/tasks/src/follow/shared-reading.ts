@@ -61,15 +61,15 @@ class SharedReading implements Reading {
   #pollIntervalMs = POLL_INTERVAL_MS;
   /** Decides what to read. It sees everything that its readers are given. */
   #text: LiveText = new LiveText();
-  #record: TaskRecord | undefined;
-  #frames: Frame[] = [];
-  /** What arrived while a read was due or in progress. */
+  record: TaskRecord | undefined;
+  frames: Frame[] = [];
+  /** What arrived while a read was due or in progress, or before what it continues. */
   #waiting: Frame[] = [];
   /** Frames that have brought a read. They bring no other. */
   readonly #asked = new WeakSet<Frame>();
   #isLooking = false;
-  #end: TaskRecord | undefined;
-  #failure: { readonly error: unknown } | undefined;
+  end: TaskRecord | undefined;
+  failure: { readonly error: unknown } | undefined;
 
   constructor(options: ReadingOptions) {
     this.#options = options;
@@ -78,22 +78,6 @@ class SharedReading implements Reading {
 
   get place(): Place {
     return this.#text.place;
-  }
-
-  get record(): TaskRecord | undefined {
-    return this.#record;
-  }
-
-  get frames(): readonly Frame[] {
-    return this.#frames;
-  }
-
-  get end(): TaskRecord | undefined {
-    return this.#end;
-  }
-
-  get failure(): { readonly error: unknown } | undefined {
-    return this.#failure;
   }
 
   /** A new reader sees everything that happened before it joined, whether or not a hint arrived. */
@@ -119,14 +103,14 @@ class SharedReading implements Reading {
   async #run(): Promise<void> {
     try {
       await this.#ask(() => this.#watch());
-      while (this.#end === undefined) {
+      while (this.end === undefined) {
         await this.#look();
         this.#takeWaiting();
-        if (this.#end === undefined && !this.#isDue) await this.#pause();
+        if (this.end === undefined && !this.#isDue) await this.#pause();
       }
     } catch (error) {
       // The last reader has left and already knows the reason.
-      if (!this.#token.isCancelled) this.#failure = { error };
+      if (!this.#token.isCancelled) this.failure = { error };
     }
     this.#options.onOver();
     for (const reader of this.#readers) reader.wake();
@@ -159,22 +143,25 @@ class SharedReading implements Reading {
 
   #handleFrame(frame: Frame): void {
     if (this.#isLooking || this.#isDue) {
-      if (this.#waiting.push(frame) > MAX_FRAMES) this.#waiting.shift();
+      this.#wait(frame);
       return;
     }
     const { said, position } = this.#text.place;
     const seen = this.#text.takeFrame(frame);
-    if (seen === 'read') {
-      if (this.#asked.has(frame)) return;
-      this.#asked.add(frame);
-      this.#waiting.push(frame);
-      this.#scheduleLook();
-      return;
-    }
+    const needsRead = seen === 'read' && !this.#asked.has(frame);
+    if (needsRead) this.#asked.add(frame);
+    if (needsRead || seen === 'ahead') this.#wait(frame);
+    if (needsRead) this.#scheduleLook();
+    if (typeof seen === 'string') return;
     const { place } = this.#text;
     if (place.said === said && place.position === position) return;
-    this.#frames = [...this.#frames.filter(({ to }) => to > frame.kept), frame].slice(-MAX_FRAMES);
+    this.frames = [...this.frames.filter(({ to }) => to > frame.kept), frame].slice(-MAX_FRAMES);
     this.#publish({ frame });
+    this.#takeWaiting();
+  }
+
+  #wait(frame: Frame): void {
+    if (this.#waiting.push(frame) > MAX_FRAMES) this.#waiting.shift();
   }
 
   /** If one of them needs another read, the others wait for that. */
@@ -203,18 +190,18 @@ class SharedReading implements Reading {
     if (!hasListener) this.#text = new LiveText({ position: record.position });
     else if (this.#text.isRestored(record)) this.#restart();
     const before = this.#text.place;
-    this.#record = record;
+    this.record = record;
     const isSame = before.epoch === record.epoch && before.position === record.position;
     if (!isSame || isFinalStatus(record.status)) await this.#readEntries(record);
     const { place } = this.#text;
     this.#text.takeRecord(record);
-    if (place.epoch !== this.#text.place.epoch) this.#frames = [];
+    if (place.epoch !== this.#text.place.epoch) this.frames = [];
     this.#publish({ record });
     if (this.#isPoll && this.#text.place.position > before.position) this.#pollIntervalMs = POLL_INTERVAL_MS;
     this.#isLooking = false;
-    if (isFinalStatus(record.status)) this.#end = record;
+    if (isFinalStatus(record.status)) this.end = record;
     // An end does not change: those that joined meanwhile can use it, too.
-    for (const reader of this.#end === undefined ? joined : this.#readers) {
+    for (const reader of this.end === undefined ? joined : this.#readers) {
       reader.begin(record);
       reader.wake();
     }
@@ -233,7 +220,7 @@ class SharedReading implements Reading {
 
   #restart(): void {
     this.#text.restart();
-    this.#frames = [];
+    this.frames = [];
     this.#publish({ isRestored: true });
   }
 
