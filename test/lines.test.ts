@@ -21,7 +21,7 @@ const CEILINGS: Readonly<Record<string, Ceiling>> = {
   server: { budget: 9_400, now: 12_290 },
   console: { budget: 5_900, now: 6_764 },
   check: { budget: 3_600, now: 3_830 },
-  whoa: { budget: 7_500, now: 8_454 },
+  whoa: { budget: 7_500, now: 8_464 },
 };
 
 /** How far lines may fall below `now` before it must be lowered. */
@@ -52,7 +52,7 @@ test.for(Object.entries(CEILINGS))('%s stays within its lines', ([name, { budget
 const MAX_NAMES = 343;
 const MAX_NAMES_BY_ENTRY: Readonly<Record<string, number>> = { '@whoa/core': 40 };
 /** For our own packages: not counted above. */
-const MAX_INTERNAL_NAMES = 87;
+const MAX_INTERNAL_NAMES = 88;
 
 test('packages export few names', () => {
   const report = readFileSync(join(ROOT, 'api/README.md'), 'utf8');

@@ -1,6 +1,6 @@
 // Both sides of a proxy in memory: the test is the editor and the agent.
 import { PassThrough } from 'node:stream';
-import { type AcpProxy, type ProxiedAgent, type ProxyEvent, proxyAcp } from '@whoa/acp';
+import { type AcpProxy, type ProxiedAgent, type ProxyEvent, proxyAcp } from '@whoa/acp/proxy';
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 
 export interface Line {

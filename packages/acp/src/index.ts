@@ -8,7 +8,3 @@ export type { SessionStore, SessionRecord, SessionSummary } from './store/store.
 
 // An agent for trying out editors.
 export { serveEcho } from './echo.ts';
-
-// Make third-party agents stop.
-export { proxyAcp } from './proxy/proxy.ts';
-export type { AcpProxy, ProxiedAgent, ProxyEvent } from './proxy/options.ts';

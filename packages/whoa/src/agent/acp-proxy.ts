@@ -1,21 +1,20 @@
 import { accessSync, appendFileSync, constants, statSync } from 'node:fs';
 import { delimiter, resolve } from 'node:path';
-import { type ProxiedAgent, type ProxyEvent, proxyAcp } from '@whoa/acp';
+import { type ProxiedAgent, type ProxyEvent, proxyAcp } from '@whoa/acp/proxy';
 import { describeError } from '@whoa/core/internal';
-import { createContainment, detectSandbox, type SandboxOptions } from '@whoa/tools';
-import { readDuration, UsageError, type Use, type Values } from '../command.ts';
+import type { SandboxOptions } from '@whoa/tools';
+import { createContainment } from '@whoa/tools/containment/internal';
+import { readDuration, UsageError, type Use } from '../command.ts';
 import type { System } from '../system.ts';
 import { rendered } from '../terminal/boundary.ts';
 import { explainWaiting } from '../terminal/explain-waiting.ts';
 import { listenForEnd } from '../terminal/interrupts.ts';
-import type { ACP_OPTIONS, OPEN_OPTIONS } from './agent-options.ts';
-
-type ProxyValues = Values<typeof OPEN_OPTIONS & typeof ACP_OPTIONS>;
+import type { AcpValues } from './agent-options.ts';
 
 /** Stands between an editor and the agent that a command starts. Returns the exit code. */
 export async function runProxy(
   command: readonly string[],
-  { values, own, system }: { readonly values: ProxyValues; readonly own: Use; readonly system: System },
+  { values, own, system }: { readonly values: AcpValues; readonly own: Use; readonly system: System },
 ): Promise<number> {
   const [file, ...rest] = command;
   if (!file) throw new UsageError('expected a command after --, for example: whoa acp -- opencode acp');
@@ -26,7 +25,7 @@ export async function runProxy(
   const { sandbox, env } = readSandbox(values, system);
   checkProgram(file, system);
   if (sandbox.kind !== 'none') {
-    const { isAvailable, reason } = await detectSandbox(sandbox);
+    const { isAvailable, reason } = await (await import('@whoa/tools')).detectSandbox(sandbox);
     if (!isAvailable) throw new UsageError(`--sandbox ${sandbox.kind} does not work here: ${reason}`, 'SANDBOX');
   }
   const containment = own(createContainment({ sandbox, isolate: values.isolate }));
@@ -104,7 +103,7 @@ const HARMLESS = ['PATH', 'LANG', 'LC_ALL', 'TERM', 'TZ'];
 
 /** Without a sandbox the agent gets the whole environment, as from the editor; in one, only what the user names. */
 function readSandbox(
-  { sandbox: kind = 'none', folder = [], readable = [], key = [], host = [] }: ProxyValues,
+  { sandbox: kind = 'none', folder = [], readable = [], key = [], host = [] }: AcpValues,
   { env, cwd }: System,
 ): { readonly sandbox: SandboxOptions; readonly env: Readonly<Record<string, string>> } {
   const isNamed = [folder, readable, key, host].some((list) => list.length > 0);

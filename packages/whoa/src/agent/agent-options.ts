@@ -54,6 +54,7 @@ export const ACP_OPTIONS = {
   key: { type: 'string', multiple: true },
   host: { type: 'string', multiple: true },
 } as const;
+export type AcpValues = Values<typeof OPEN_OPTIONS & typeof ACP_OPTIONS>;
 
 /** The limits of one prompt. */
 export type PromptBudgets = NonNullable<RunOptions['budgets']>;

@@ -8,11 +8,11 @@ import type { FileContents } from '@whoa/tools/internal';
 import { findOwnFolders } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
 import { createRunApprovals } from '../approvals/run-approvals.ts';
-import { UsageError, type Values } from '../command.ts';
+import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 import type { System } from '../system.ts';
 import { WITHDRAWN } from '../terminal/ask.ts';
-import type { ACP_OPTIONS, OPEN_OPTIONS } from './agent-options.ts';
+import type { AcpValues } from './agent-options.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { openAgent } from './open-agent.ts';
 
@@ -20,7 +20,7 @@ const MAX_NOTICE = 500;
 
 export interface SessionAgentOptions {
   readonly config: WhoaConfig;
-  readonly values: Values<typeof OPEN_OPTIONS & typeof ACP_OPTIONS>;
+  readonly values: AcpValues;
   readonly system: System;
 }
 

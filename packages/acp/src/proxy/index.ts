@@ -1,0 +1,3 @@
+// Make third-party agents stop.
+export { proxyAcp } from './proxy.ts';
+export type { AcpProxy, ProxiedAgent, ProxyEvent } from './options.ts';
