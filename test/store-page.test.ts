@@ -19,6 +19,7 @@ const MEMBERS: Readonly<Record<Member, true>> = {
   watch: true,
   take: true,
   claim: true,
+  claimMany: true,
   load: true,
   heartbeat: true,
   held: true,

@@ -11,6 +11,7 @@ import {
   finishes,
   index,
   LEASE_MS,
+  manyClaims,
   type Plan,
   released,
   stopMode,
@@ -56,6 +57,7 @@ function plans({ tenants, agents, isOrdered = false, isConversation = false }: S
     { arbitrary: creates, weight: isConversation ? 25 : 7 },
     { arbitrary: known(takes), weight: 4 },
     { arbitrary: known(claims), weight: 2 },
+    { arbitrary: known(manyClaims), weight: 2 },
     { arbitrary: held(beats), weight: 2 },
     { arbitrary: held(appends), weight: 3 },
     { arbitrary: held(finishes), weight: 3 },
@@ -158,7 +160,8 @@ function crashes(): fc.Arbitrary<readonly Step[]> {
     return { call: (store) => store.release(claim, options) };
   });
   const plan = fc.oneof(
-    { weight: 4, arbitrary: known(claims) },
+    { weight: 3, arbitrary: known(claims) },
+    { weight: 1, arbitrary: known(manyClaims) },
     { weight: 8, arbitrary: known(sweeps) },
     { weight: 2, arbitrary: known(releases) },
     { weight: 1, arbitrary: known(fc.oneof(appends, beats)) },
@@ -183,7 +186,8 @@ function questions(): fc.Arbitrary<readonly Step[]> {
     { weight: 8, arbitrary: asked(parks) },
     { weight: 5, arbitrary: asked(answers) },
     { weight: 4, arbitrary: asked(closes) },
-    { weight: 5, arbitrary: asked(claims) },
+    { weight: 4, arbitrary: asked(claims) },
+    { weight: 1, arbitrary: asked(manyClaims) },
     { weight: 3, arbitrary: asked(takes) },
     { weight: 4, arbitrary: asked(sweeps) },
     { weight: 2, arbitrary: asked(creates) },

@@ -123,6 +123,22 @@ export const claims = toPlans('claim', fc.tuple(index, worker), ([i, by]) => (ma
   return { call: (store) => store.claim(id, request), learn: (result: never) => made.learnTaken(request, result) };
 });
 
+export const manyClaims = toPlans(
+  'claimMany',
+  fc.tuple(fc.array(index, { maxLength: 4 }), worker),
+  ([some, by]) =>
+    (made) => {
+      const request = { session: made.session(by), worker: by, leaseMs: LEASE_MS, claim: `c${made.step}` };
+      const ids = some.map((i) => made.id(i));
+      return {
+        call: (store) => store.claimMany(ids, request),
+        learn: (results: never) => {
+          for (const one of results as readonly Taken[]) made.learnTaken(request, one);
+        },
+      };
+    },
+);
+
 export const beats = toPlans(
   'heartbeat',
   fc.tuple(worker, fc.nat(2), fc.nat(3), index),

@@ -28,6 +28,11 @@ export interface WorkerStore extends ChangeSource {
   take(request: TakeRequest): Promise<TakeResult>;
   /** Claims one task by its id for a session. Repeating the same `claim` returns the same result. */
   claim(id: string, request: ClaimRequest): Promise<ClaimResult>;
+  /**
+   * Claims several tasks by their ids in one request. Returns what `claim` would, for each of them in order; `maxBytes` is
+   * for all together. Repeat it like a claim.
+   */
+  claimMany(ids: readonly string[], request: ClaimRequest): Promise<readonly ClaimResult[]>;
   /** Loads what a task's work needs in addition to its record: its inputs and the earlier messages. Throws `LeaseLostError`. */
   load(claim: ClaimRef): Promise<TaskLoad>;
   /** Keeps a session alive, confirms orders, and returns the orders that are not confirmed yet. */

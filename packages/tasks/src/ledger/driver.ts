@@ -57,6 +57,8 @@ export interface StoreDriver extends AsyncDisposable {
   take(request: Required<TakeRequest>): Promise<TakeResult>;
   /** Gives one named task to a worker. */
   claim(id: string, request: Required<ClaimRequest>): Promise<ClaimResult>;
+  /** Gives several named tasks to a worker. Returns a result for each, in order. */
+  claimMany(ids: readonly string[], request: Required<ClaimRequest>): Promise<readonly ClaimResult[]>;
   /** Returns what the work of a claimed task needs: its inputs and the earlier messages. */
   load(claim: ClaimRef): Promise<TaskLoad>;
   /** Renews a worker's session, and returns its orders. */

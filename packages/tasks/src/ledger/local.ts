@@ -18,7 +18,7 @@ import {
   toRecord,
   toSummary,
 } from './operations/tables.ts';
-import { applyClaim, applyTake } from './operations/take.ts';
+import { applyClaim, applyClaimMany, applyTake } from './operations/take.ts';
 import { applyAppend, applyFinish, applyPark, applyRelease, getClaimedTask } from './operations/work.ts';
 import { isDue } from './rules/questions.ts';
 import { DEFAULTS, LIMITS } from './rules/rules.ts';
@@ -66,6 +66,7 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
       }),
     take: (request) => transact((context) => applyTake(request, context)),
     claim: (id, request) => transact((context) => applyClaim(id, request, context)),
+    claimMany: (ids, request) => transact((context) => applyClaimMany(ids, request, context)),
     load: (claim) => engine.query(() => toLoad(getClaimedTask(tables, claim), tables)),
     heartbeat: (beat) => transact((context) => applyBeat(beat, context)),
     held: (session) => engine.query(() => applyHeld(session, { tables })),

@@ -8,6 +8,7 @@ import { historyCases } from './contract/conversation/history.ts';
 import { holdCases } from './contract/conversation/hold.ts';
 import { mergeCases } from './contract/conversation/merge.ts';
 import { cancelCases } from './contract/delivery/cancel.ts';
+import { claimManyCases } from './contract/delivery/claim-many.ts';
 import { delayedReleaseCases } from './contract/delivery/delayed-release.ts';
 import { journalCases } from './contract/delivery/journal.ts';
 import { journalBoundCases } from './contract/delivery/journal-bound.ts';
@@ -70,6 +71,7 @@ export const storeContract: readonly ContractCase[] = [
   ...suspectCases,
   ...suspectQueueCases,
   ...takeCases,
+  ...claimManyCases,
   ...limitCases,
   ...sessionCases,
   ...wakeupCases,

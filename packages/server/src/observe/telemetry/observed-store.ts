@@ -62,6 +62,14 @@ function observeDelivery(store: TaskStore, { tasks, meter, clock, ignoringErrors
       if (answer.result === 'claimed') ignoringErrors(() => tasks.begin(answer, request.leaseMs, asked));
       return answer;
     },
+    async claimMany(ids, request) {
+      const asked = clock.now();
+      const answers = await store.claimMany(ids, request);
+      ignoringErrors(() => {
+        for (const one of answers) if (one.result === 'claimed') tasks.begin(one, request.leaseMs, asked);
+      });
+      return answers;
+    },
     async heartbeat(beat) {
       const asked = clock.now();
       const answer = await store.heartbeat(beat);

@@ -31,6 +31,12 @@ export function createCheckedWorker(
       checkRequest(request);
       return driver.claim(id, { ...request, maxBytes: request.maxBytes ?? DEFAULTS.maxBytes });
     },
+    async claimMany(ids, request) {
+      checkLimit('ids', ids.length || 1);
+      for (const id of ids) checkName('ids', id);
+      checkRequest(request);
+      return open().claimMany(ids, { ...request, maxBytes: request.maxBytes ?? DEFAULTS.maxBytes });
+    },
     async load(claim) {
       return open().load(checkClaim(claim));
     },

@@ -180,6 +180,27 @@ export function applyClaim(id: string, request: Required<ClaimRequest>, context:
   return { result: 'claimed', ...withLoads([held], request.maxBytes, context)[0]! };
 }
 
+/** Claims several tasks by their ids. The limit of inputs and histories is for all together. */
+export function applyClaimMany(
+  ids: readonly string[],
+  request: Required<ClaimRequest>,
+  context: OperationContext,
+): readonly ClaimResult[] {
+  let { maxBytes } = request;
+  // Those that may change other tasks come last: a suspect may fail, and a message that is due may replace others.
+  const isLast = (id: string): boolean => {
+    const task = context.tables.task(id);
+    return task !== undefined && (task.policy !== undefined || isSuspect(task));
+  };
+  const answers = new Map<string, ClaimResult>();
+  for (const id of new Set([...ids.filter((one) => !isLast(one)), ...ids])) {
+    const answer = applyClaim(id, { ...request, maxBytes }, context);
+    if ('load' in answer) maxBytes -= Buffer.byteLength(JSON.stringify(answer.load));
+    answers.set(id, answer);
+  }
+  return ids.map((id) => answers.get(id)!);
+}
+
 /** A pause never delays a cancel. */
 function isPaused(task: StoredTask, tables: OperationContext['tables']): boolean {
   const { agent, tenant } = task;

@@ -41,7 +41,7 @@ import type {
 } from '../driver.ts';
 import { findBackgroundOwner } from '../rules/background.ts';
 import { type Batches, createBatches, isShareable } from './batches.ts';
-import type { Database } from './connection/database.ts';
+import type { Database, NamedValues } from './connection/database.ts';
 import { checkClaim, DatabaseFunctions, MAX_INT } from './functions.ts';
 import { Overview } from './overview.ts';
 import { Purger } from './purger.ts';
@@ -135,19 +135,30 @@ export class PostgresDriver extends Overview implements StoreDriver {
   }
 
   async claim(id: string, request: Required<ClaimRequest>): Promise<ClaimResult> {
-    const { session, worker, leaseMs, claim, maxBytes } = request;
-    for (const [name, value] of Object.entries({ id, session, worker, claim })) checkText(name, value);
+    checkText('id', id);
     type Claimed = { readonly result: 'claimed'; readonly now: number; readonly tasks: readonly [ShownTaken] };
     type Other = Exclude<ClaimResult, { result: 'claimed' }>;
-    const by = { session_id: session, p_worker: worker, of_lease_ms: leaseMs, own_claim: claim };
-    const limits = {
-      max_bytes: maxBytes,
-      retention_ms: this.#retentionMs,
-      max_attempts: this.#options.rules.maxAttempts,
-    };
-    const values = { task_id: id, ...by, ...limits };
+    const values = { task_id: id, ...this.#toHolder(request), max_attempts: this.#options.rules.maxAttempts };
     const answer = await this.functions.call<Claimed | Other>('claim', 'claim', values);
     return answer.result === 'claimed' ? { result: 'claimed', ...toTaken(answer.tasks[0], answer.now) } : answer;
+  }
+
+  async claimMany(ids: readonly string[], request: Required<ClaimRequest>): Promise<readonly ClaimResult[]> {
+    for (const id of ids) checkText('ids', id);
+    type Refused = readonly (readonly [id: string, why: ClaimResult])[];
+    type Claimed = { readonly now: number; readonly refused: Refused; readonly tasks?: readonly ShownTaken[] };
+    const values = { ids: [...new Set(ids)], ...this.#toHolder(request) };
+    const { now, refused, tasks = [] } = await this.functions.call<Claimed>('claim', 'claim_many', values);
+    const answers = new Map(refused);
+    for (const one of tasks) answers.set(one.row.id, { result: 'claimed', ...toTaken(one, now) });
+    for (const id of ids) if (!answers.has(id)) answers.set(id, await this.claim(id, request));
+    return ids.map((id) => answers.get(id)!);
+  }
+
+  #toHolder({ session, worker, leaseMs, claim, maxBytes }: Required<ClaimRequest>): NamedValues {
+    for (const [name, value] of Object.entries({ session, worker, claim })) checkText(name, value);
+    const limits = { max_bytes: maxBytes, retention_ms: this.#retentionMs };
+    return { session_id: session, p_worker: worker, of_lease_ms: leaseMs, own_claim: claim, ...limits };
   }
 
   async load(claim: ClaimRef): Promise<TaskLoad> {
@@ -160,13 +171,8 @@ export class PostgresDriver extends Overview implements StoreDriver {
     type Order = Pick<TaskOrders, 'id' | 'epoch' | 'claim'> & { readonly orders: ShownOrders };
     type Shown = Omit<Alive, 'orders'> & { readonly orders: readonly Order[] };
     const column = (name: 'id' | 'epoch' | 'claim' | 'orderNumber'): unknown[] => confirmed.map((one) => one[name]);
-    const claims = {
-      ids: column('id'),
-      epochs: column('epoch'),
-      claims: column('claim'),
-      numbers: column('orderNumber'),
-    };
-    const values = { session_id: session, ...claims, p_held_count: count };
+    const claims = { ids: column('id'), epochs: column('epoch'), claims: column('claim') };
+    const values = { session_id: session, ...claims, numbers: column('orderNumber'), p_held_count: count };
     const answer = await this.functions.call<Shown | Exclude<HeartbeatResult, Alive>>('heartbeat', 'heartbeat', values);
     if (answer.result === 'session-ended') return answer;
     return { ...answer, orders: answer.orders.map(({ orders, ...claim }) => ({ ...claim, ...toOrders(orders) })) };

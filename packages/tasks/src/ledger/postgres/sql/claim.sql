@@ -6,7 +6,7 @@ CREATE FUNCTION fn.claim(
   max_attempts int
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  session whoa.sessions; task whoa.tasks; until float8; now float8 := fn.now_ms();
+  session whoa.sessions; task whoa.tasks; refused json; now float8 := fn.now_ms();
   was_suspect boolean := EXISTS (SELECT FROM whoa.tasks t WHERE t.id = task_id AND fn.is_suspect(t.status, t.attempts));
   has_some boolean := EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id);
 BEGIN
@@ -27,23 +27,11 @@ BEGIN
     PERFORM fn.admit_debounced(task, now);
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
   END IF;
-  IF task.id IS NULL OR task.ended_at <= now - retention_ms THEN RETURN json_build_object('result', 'not-found'); END IF;
-  IF task.ended_at IS NOT NULL THEN RETURN json_build_object('result', 'too-late', 'status', task.status); END IF;
-  IF task.stage = 'held' THEN
-    IF task.session = session_id AND task.claim = own_claim THEN
-      RETURN json_build_object('result', 'claimed', 'now', now, 'tasks', fn.taken(ARRAY[task_id], session_id, max_bytes));
-    END IF;
-    SELECT s.expires_at INTO until FROM whoa.sessions s WHERE s.id = task.session;
-    RETURN json_build_object('result', 'held', 'until', coalesce(until, now));
+  IF task.stage = 'held' AND task.session = session_id AND task.claim = own_claim THEN
+    RETURN json_build_object('result', 'claimed', 'now', now, 'tasks', fn.taken(ARRAY[task_id], session_id, max_bytes));
   END IF;
-  IF task.stage IN ('queued', 'parked') OR (task.status <> 'cancelling' AND EXISTS (
-    SELECT FROM whoa.paused p WHERE (p.kind, p.name) IN (('agent', task.agent), ('tenant', task.tenant))))
-  THEN RETURN json_build_object('result', 'waiting'); END IF;
-  -- A task that only waits for its preferred worker can be claimed; the others have to wait.
-  IF task.stage = 'delayed' THEN
-    until := CASE WHEN task.policy IS NOT NULL OR task.worker IS NULL OR task.crashes > 0 THEN task.stage_at ELSE task.not_before END;
-    IF until > now THEN RETURN json_build_object('result', 'waiting', 'until', until); END IF;
-  END IF;
+  refused := fn.refuse_claim(task, retention_ms, now);
+  IF refused IS NOT NULL THEN RETURN refused; END IF;
   IF fn.is_suspect(task.status, task.attempts) THEN
     -- It became one meanwhile: the session must be locked before the task.
     IF NOT was_suspect THEN RETURN json_build_object('result', 'waiting', 'until', now); END IF;
@@ -60,6 +48,67 @@ BEGIN
   END IF;
   PERFORM fn.hold(ARRAY[task_id], session_id, own_claim, p_worker, now);
   RETURN json_build_object('result', 'claimed', 'now', now, 'tasks', fn.taken(ARRAY[task_id], session_id, max_bytes));
+END $$;
+
+-- Returns why no session can claim a locked task now; NULL: one can.
+CREATE FUNCTION fn.refuse_claim(task whoa.tasks, retention_ms float8, now float8) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  until float8;
+BEGIN
+  IF task.id IS NULL OR task.ended_at <= now - retention_ms THEN RETURN json_build_object('result', 'not-found'); END IF;
+  IF task.ended_at IS NOT NULL THEN RETURN json_build_object('result', 'too-late', 'status', task.status); END IF;
+  IF task.stage = 'held' THEN
+    SELECT s.expires_at INTO until FROM whoa.sessions s WHERE s.id = task.session;
+    RETURN json_build_object('result', 'held', 'until', coalesce(until, now));
+  END IF;
+  IF task.stage IN ('queued', 'parked') OR (task.status <> 'cancelling' AND EXISTS (
+    SELECT FROM whoa.paused p WHERE (p.kind, p.name) IN (('agent', task.agent), ('tenant', task.tenant))))
+  THEN RETURN json_build_object('result', 'waiting'); END IF;
+  -- A task that only waits for its preferred worker can be claimed; the others have to wait.
+  IF task.stage = 'delayed' THEN
+    until := CASE WHEN task.policy IS NOT NULL OR task.worker IS NULL OR task.crashes > 0 THEN task.stage_at ELSE task.not_before END;
+    IF until > now THEN RETURN json_build_object('result', 'waiting', 'until', until); END IF;
+  END IF;
+  RETURN NULL;
+END $$;
+
+-- Claims tasks by their ids in one step. Returns a result for each id; those without one are for `claim`: suspects, messages that
+-- are due, and rows that are locked. So it waits for no one.
+-- Reads: tasks, paused, inputs. Locks: session, tasks that no one has locked. Writes: tasks, sessions. Returns: tasks and refusals.
+CREATE FUNCTION fn.claim_many(
+  ids text[], session_id text, p_worker text, of_lease_ms float8, own_claim text, max_bytes float8, retention_ms float8
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  session whoa.sessions := fn.open_session(session_id); now float8 := fn.now_ms(); task whoa.tasks; refused json;
+  picked text[] := '{}'; mine text[] := '{}'; refusals json[] := '{}'; locked text[];
+BEGIN
+  IF session.is_over THEN
+    RETURN json_build_object('now', now, 'refused', (SELECT json_agg(json_build_array(n, '{"result":"session-ended"}'::json))
+      FROM unnest(ids) AS n));
+  END IF;
+  PERFORM fn.record_contact(of_lease_ms, now, false);
+  locked := ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.id = ANY (ids) FOR UPDATE SKIP LOCKED);
+  -- Don't read the clock before the locks: their last holders may have changed the tasks.
+  now := fn.now_ms();
+  FOR task IN SELECT t.* FROM unnest(locked) WITH ORDINALITY AS l (id, ordinal) JOIN whoa.tasks t USING (id) LOOP
+    IF task.stage = 'held' AND task.session = session_id AND task.claim = own_claim THEN
+      mine := mine || task.id;
+      CONTINUE;
+    END IF;
+    CONTINUE WHEN task.stage = 'delayed' AND task.policy IS NOT NULL AND task.stage_at <= now;
+    refused := fn.refuse_claim(task, retention_ms, now);
+    IF refused IS NOT NULL THEN
+      refusals := refusals || json_build_array(task.id, refused);
+    ELSIF NOT fn.is_suspect(task.status, task.attempts) THEN
+      picked := picked || task.id;
+    END IF;
+  END LOOP;
+  IF cardinality(picked) > 0 THEN
+    PERFORM fn.note_held(session_id, p_worker, of_lease_ms, NULL, NULL, NULL, now);
+    PERFORM fn.hold(picked, session_id, own_claim, p_worker, now);
+  END IF;
+  mine := ARRAY(SELECT n.id FROM unnest(ids) WITH ORDINALITY AS n (id, ordinal) WHERE n.id = ANY (mine || picked) ORDER BY n.ordinal);
+  RETURN json_build_object('now', now, 'refused', refusals, 'tasks', fn.taken(mine, session_id, max_bytes));
 END $$;
 
 -- Reads: tasks, inputs, history. Locks and writes: nothing. Returns: inputs, history, context.
