@@ -50,9 +50,9 @@ async function operate(store: TaskStore, name: string): Promise<void> {
   }
   await store.release((await createRunning(store)).by);
   await store.finish(by, { status: 'success', history: [] });
-  await Promise.all(
-    Array.from({ length: 5 }, async () => store.finish((await createRunning(store)).by, { status: 'success' })),
-  );
+  const running = await Promise.all(Array.from({ length: 5 }, () => createRunning(store)));
+  await Promise.all(running.map(({ by: claim }) => store.append(claim, { after: 0, events: ['x'] })));
+  await Promise.all(running.map(({ by: claim }) => store.finish(claim, { status: 'success' })));
   await store.cancel({ tenant: 'acme', conversation: name });
   for (const id of [ref.id, 't-nothing']) {
     await store.cancel({ tenant: 'acme', id });

@@ -80,7 +80,7 @@ BEGIN
     FROM unnest(ids, epochs, sessions, claims, actions, rests, reasons, completes)
       AS a (id, epoch, session, claim, ending, rest, reason, complete)
     WHERE t.id = a.id AND t.epoch = a.epoch AND t.session = a.session AND t.claim = a.claim
-      AND t.status IN ('running', 'cancelling') AND t.conversation IS NULL
+      AND (t.status IN ('running', 'cancelling')) IS NOT DISTINCT FROM true AND t.conversation IS NULL
       AND t.commands_waiting = 0 AND coalesce(t.questions_open + t.questions_pending, 0) = 0
     RETURNING t.*
   LOOP
@@ -109,7 +109,8 @@ BEGIN
     FROM unnest(ids, epochs, sessions, claims, afters, counts, sizes, progresses, activities) WITH ORDINALITY
       AS a (id, epoch, session, claim, after, count, size, progress, activity, ordinal)
     WHERE t.id = a.id AND a.id = ANY (locked) AND t.epoch = a.epoch AND t.session = a.session AND t.claim = a.claim
-      AND t.status IN ('running', 'cancelling') AND t.position = a.after AND t.journal_bytes + a.size <= max_bytes
+      AND (t.status IN ('running', 'cancelling')) IS NOT DISTINCT FROM true AND t.position = a.after
+      AND t.journal_bytes + a.size <= max_bytes
     RETURNING a.ordinal, t AS task
   ), kept AS (
     INSERT INTO whoa.journal (task, position, epoch, at, event, claim, said)

@@ -38,7 +38,8 @@ BEGIN
           CONTINUE WHEN NOT FOUND;
         END IF;
         SELECT * INTO task FROM whoa.tasks t WHERE t.id = task.id AND t.stage IS NOT DISTINCT FROM 'ready'
-          AND t.epoch = task.epoch AND t.charges = task.charges AND t.status = task.status FOR UPDATE SKIP LOCKED;
+          AND t.epoch = task.epoch AND t.charges = task.charges AND t.status IS NOT DISTINCT FROM task.status
+        FOR UPDATE SKIP LOCKED;
         CONTINUE WHEN NOT FOUND;
         IF task.charges < max_attempts THEN RETURN task.id; END IF;
         PERFORM fn.fail_lost(task, now);

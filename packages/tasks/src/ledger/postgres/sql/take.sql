@@ -176,7 +176,7 @@ BEGIN
     IF NOT pg_try_advisory_xact_lock(hashtextextended('whoa. agent ' || of_queue, 0)) THEN RETURN 0; END IF;
     slots := cap
       - (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent = of_queue LIMIT cap) held)
-      - (SELECT count(*) FROM whoa.tasks t WHERE t.id = ANY (picked) AND t.agent = of_queue);
+      - (SELECT count(*) FROM whoa.tasks t WHERE t.id = ANY (picked) AND t.agent IS NOT DISTINCT FROM of_queue);
   END IF;
   cap := fn.tenant_cap();
   IF cap IS NOT NULL THEN

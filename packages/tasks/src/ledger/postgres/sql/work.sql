@@ -67,7 +67,7 @@ CREATE FUNCTION fn.end_steered(message text, reader whoa.tasks, now float8) RETU
 DECLARE
   waits whoa.tasks;
 BEGIN
-  SELECT * INTO waits FROM whoa.tasks t WHERE t.id = message AND t.status = 'init'
+  SELECT * INTO waits FROM whoa.tasks t WHERE t.id = message AND t.status IS NOT DISTINCT FROM 'init'
     AND t.tenant IS NOT DISTINCT FROM reader.tenant AND t.conversation IS NOT DISTINCT FROM reader.conversation FOR UPDATE;
   IF NOT FOUND THEN RETURN; END IF;
   PERFORM fn.end_task(waits, 'cancelled', '{}', fn.own_reason('steered', 'answered by ' || reader.id, now), NULL, now);
