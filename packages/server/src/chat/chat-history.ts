@@ -16,7 +16,7 @@ import { HttpError } from '../http/http-error.ts';
 import { closeWaiting, findAnswers, isStopped } from './answers.ts';
 import { findStarter, withAsked } from './app-history.ts';
 import type { Chat, ChatStop, ChatStopReceipt } from './chat-types.ts';
-import { HISTORY_AGENT, readAdded } from './history-work.ts';
+import { HISTORY_AGENT, type HistoryChange, readAdded } from './history-work.ts';
 import type { ReplacedCall } from './replaced-calls.ts';
 import { withStopReports } from './stop-reports.ts';
 import { type IsElsewhere, isCallPart } from './ui/call-parts.ts';
@@ -135,11 +135,16 @@ export interface ChangedHistory {
   readonly replaced: readonly ReplacedCall[];
 }
 
-/** Changes the history of a chat by a task. Resolves with `undefined` if it was not changed. */
+interface ChangeOptions {
+  readonly policy: Policy;
+  readonly key?: string | undefined;
+}
+
+/** Changes the history of a chat by a task, once for each key. Resolves with `undefined` if it was not changed. */
 async function changeHistory(
   { store, runner }: Parts,
   chat: ChatRef,
-  { input, policy, key }: { readonly input: object; readonly policy: Policy; readonly key?: string | undefined },
+  { input, policy, key }: ChangeOptions & { readonly input: HistoryChange },
 ): Promise<ChangedHistory | undefined> {
   const { id } = await runner.run({ ...historyTask(chat, input), ...(key !== undefined && { key }) }, { policy });
   const result = (await store.get({ tenant: chat.who.tenant, id }))?.outcome?.result as unknown;
@@ -173,13 +178,13 @@ export async function readContinued(
   return { chunks: message ? toChunks(message) : [], isWhole };
 }
 
-/** Removes a message of the user, and everything after it, once for each key. Resolves with `undefined` if it was not removed. */
+/** Removes a message of the user, and everything after it. A reply in progress is replaced, unless the `policy` is another. */
 export function cutHistory(
   parts: Parts,
   chat: ChatRef,
-  { key, ...input }: { readonly from: string; readonly keepsEffects?: boolean; readonly key?: string | undefined },
+  { key, policy = 'replace', ...input }: Extract<HistoryChange, { from: string }> & Partial<ChangeOptions>,
 ): Promise<ChangedHistory | undefined> {
-  return changeHistory(parts, chat, { input, policy: 'replace', key });
+  return changeHistory(parts, chat, { input, policy, key });
 }
 
 /** Stores a message whose run was stopped before it arrived. It has no reply. */

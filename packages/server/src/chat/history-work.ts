@@ -10,10 +10,10 @@ import { toUiMessages } from './ui/ui-messages.ts';
 export const HISTORY_AGENT = 'whoa-chat-history';
 
 /** A change of a history. */
-type HistoryChange =
+export type HistoryChange =
   /** Adds a user message that has no reply; one that is replied to again first cuts what comes after it. */
   | { readonly add: UIMessage; readonly regenerate: boolean }
-  /** Cuts it before a user message. `keepsEffects`: a note of the calls stays in its place. */
+  /** Removes a user message, and everything after it. `keepsEffects`: a note of the calls stays in its place. */
   | { readonly from: string; readonly keepsEffects?: boolean }
   /** Closes the calls of a message that wait, if it is the last one. */
   | { readonly close: string; readonly why: CancelReason }

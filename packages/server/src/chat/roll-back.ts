@@ -1,5 +1,12 @@
 import type { CancelReasonInit } from '@whoa/core';
-import { followTask, isFinalStatus, type JournalEvent, type TaskRecord, type TaskRef } from '@whoa/tasks';
+import {
+  followTask,
+  isFinalStatus,
+  type JournalEvent,
+  type TaskRecord,
+  type TaskRef,
+  TaskRejectedError,
+} from '@whoa/tasks';
 import type { UIMessage } from 'ai';
 import { type ChatRef, cutHistory, getMessageId, readHistory, stopWaiting } from './chat-history.ts';
 import type { Chat, ChatStopReceipt } from './chat-types.ts';
@@ -40,13 +47,17 @@ export async function rollBack(
   const asked = started?.inputs[0] as { id?: string } | undefined;
   // If it never started, it is not in the history.
   const kept = started?.startedAt === undefined ? undefined : asked?.id;
-  const rolledBack = kept === undefined || (await cutHistory(parts, chat, { from: kept, keepsEffects })) !== undefined;
-  return {
-    ...(closed && { result: closed.result }),
-    rolledBack,
-    ...effects,
-    ...(!rolledBack && parts.history && { unsaved: true }),
-  };
+  const receipt = closed && { result: closed.result };
+  if (kept === undefined) return { ...receipt, rolledBack: true, ...effects };
+  try {
+    const key = `rollback:${messageId}`;
+    const cut = await cutHistory(parts, chat, { from: kept, keepsEffects, policy: 'reject', key });
+    return { ...receipt, rolledBack: cut !== undefined, ...effects, ...(!cut && parts.history && { unsaved: true }) };
+  } catch (error) {
+    if (!(error instanceof TaskRejectedError)) throw error;
+    // The reply to a newer message has begun.
+    return { ...receipt, rolledBack: false, ...effects };
+  }
 }
 
 /** The turn was removed before: the page repeats a command whose response was lost. */

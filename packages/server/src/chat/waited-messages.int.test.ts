@@ -110,6 +110,18 @@ test('the rollback of a message that waits leaves those that it had replaced', a
   expect((await shop.ids()).filter((shown) => shown.startsWith('user'))).toEqual(['user u1', 'user u2']);
 });
 
+test.for(PLACES)('a rollback neither stops nor removes what was said while the turn ended (%s)', async (where) => {
+  await using shop = await openShop(where);
+  const stopping = shop.ask('/c/stop', { runId: 'run-u1', rollback: 'with-effects' });
+  const last = await shop.send('u2');
+  shop.release();
+  await shop.ended();
+  expect(await last.text()).toContain('To all.');
+  expect(await (await stopping).json()).toMatchObject({ rolledBack: false });
+  const roles = ['user u1', 'assistant', 'user u2', 'assistant'];
+  expect((await shop.ids()).map((shown) => (shown.startsWith('a') ? 'assistant' : shown))).toEqual(roles);
+});
+
 test('a page that is opened while a stopped reply ends reads the reply to the message that waits', async () => {
   await using shop = await openShop('store');
   await shop.send('u2');
