@@ -6,6 +6,7 @@ import { expect } from 'vitest';
 import { until } from '../../promises/fixture.ts';
 import { ALL, HALF } from '../browser.ts';
 import type { ChatPage } from '../chat-page.ts';
+import type { ChatWindow } from '../page.ts';
 import { approve, callIs, calling, goesOn, half, isQuiet, located, REPLY_ONLY, type Scenario, said } from './acts.ts';
 import { type Site, untilStored } from './harness.ts';
 import { CALLING } from './script.ts';
@@ -114,6 +115,24 @@ export const SENDING: readonly Scenario[] = [
       expect((await site.messages()).map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
     },
   },
+  ...[0, 700].map((ms) => ({
+    name: `messages before the reply to the last one has a word, ${ms} ms apart, and the newest asks the page`,
+    kinds: REPLY_ONLY,
+    isLong: ms > 0,
+    async run(site: Site) {
+      const chat = await said(site, 'stall');
+      await until(() => site.told() !== '');
+      await chat.page.click('button');
+      for (const what of ['stall', 'call pay', 'call locate']) {
+        await wait(ms);
+        await chat.send(`${what} ${site.id} again`);
+      }
+      await chat.page.waitForFunction(() =>
+        (window as unknown as ChatWindow).chat.messages.at(-1)?.parts.some(({ type }) => type === 'tool-locate'),
+      );
+      await isQuiet(chat);
+    },
+  })),
   {
     name: 'a tab keeps what it said when an older answer of another one arrives',
     kinds: REPLY_ONLY,

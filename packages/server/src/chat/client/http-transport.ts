@@ -3,8 +3,8 @@ import { readChunks } from './read-chunks.ts';
 import { RefusedError } from './server-link.ts';
 
 type Chunks = ReadableStream<UIMessageChunk>;
-type Send<Message extends UIMessage> = Parameters<ChatTransport<Message>['sendMessages']>[0];
-type Resume<Message extends UIMessage> = Parameters<ChatTransport<Message>['reconnectToStream']>[0];
+export type Send<Message extends UIMessage> = Parameters<ChatTransport<Message>['sendMessages']>[0];
+export type Resume<Message extends UIMessage> = Parameters<ChatTransport<Message>['reconnectToStream']>[0];
 
 /** The options of the SDK's transport. */
 export type HttpOptions<Message extends UIMessage> = NonNullable<
@@ -18,11 +18,9 @@ interface Base {
   readonly credentials: RequestInit['credentials'] | undefined;
 }
 
-interface Wanted {
+interface Wanted extends Omit<Base, 'body'> {
   readonly method: string;
   readonly url: string;
-  readonly headers: Record<string, string>;
-  readonly credentials: RequestInit['credentials'] | undefined;
   readonly body?: string;
   readonly signal: AbortSignal | undefined;
 }

@@ -48,7 +48,7 @@ test('no more than five requests of a stop are open', async () => {
   outbox.add(command('stop')).catch(() => {});
   await vi.advanceTimersByTimeAsync(30_000);
   expect(requests).toHaveLength(5);
-  requests[0]!.reject(new DOMException('The server did not answer in time', 'TimeoutError'));
+  requests[0]!.reject(new DOMException('No response in time', 'TimeoutError'));
   await vi.advanceTimersByTimeAsync(0);
   expect(requests).toHaveLength(6);
 });

@@ -22,7 +22,7 @@ export interface Settled {
 /** Rejects what waits for a command that was given up. */
 export class GivenUpError extends DOMException {
   constructor() {
-    super('It was given up before it was acknowledged', 'AbortError');
+    super('It was given up', 'AbortError');
   }
 }
 

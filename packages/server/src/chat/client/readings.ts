@@ -22,11 +22,12 @@ export interface Reading {
 /** The replies of each chat that a page reads. */
 export class ReplyReadings {
   readonly #readings = new Map<string, Set<Reading>>();
-  /** Chats in which replies may have ended that the page did not read, or read beside newer ones. */
+  /** Chats in which replies may end that the page has left, or reads beside newer ones. */
   readonly #stale = new Set<string>();
-  readonly #onChange: (chatId: string, isStale: boolean) => void;
+  readonly #onChange: (chatId: string, stale?: Reading) => void;
 
-  constructor(onChange: (chatId: string, isStale: boolean) => void) {
+  /** `onChange` is given the reply that has ended if the page may have missed another one. */
+  constructor(onChange: (chatId: string, stale?: Reading) => void) {
     this.#onChange = onChange;
   }
 
@@ -38,17 +39,21 @@ export class ReplyReadings {
     const reading: Reading = { ...about, named: Promise.withResolvers(), over: Promise.withResolvers() };
     if (about.runId !== undefined) reading.named.resolve();
     const readings = this.#readings.get(chatId) ?? new Set();
-    if (readings.size > 0 || (about.runId === undefined && !about.isPassed)) this.#stale.add(chatId);
+    if (readings.size > 0) this.#stale.add(chatId);
     this.#readings.set(chatId, readings.add(reading));
-    this.#onChange(chatId, false);
+    this.#onChange(chatId);
     return reading;
   }
 
-  remove(chatId: string, reading: Reading): void {
+  remove(chatId: string, reading: Reading, isLeft = false): void {
     const readings = this.#readings.get(chatId);
     if (readings?.delete(reading)) {
-      this.#onChange(chatId, this.#stale.has(chatId) && reading.open?.size === 0);
-      if (readings.size === 0) this.#stale.delete(chatId);
+      if (isLeft) this.#stale.add(chatId);
+      // Before one that the page did not ask for, others may have ended.
+      const isResumed = reading.runId === undefined && !reading.isPassed;
+      const isStale = !isLeft && reading.open !== undefined && (isResumed || this.#stale.has(chatId));
+      if (isStale && readings.size === 0) this.#stale.delete(chatId);
+      this.#onChange(chatId, isStale ? reading : undefined);
     }
     reading.named.resolve();
     reading.over.resolve();

@@ -1,6 +1,7 @@
-import type { ChatTransport, UIMessage, UIMessageChunk } from 'ai';
+import type { UIMessage, UIMessageChunk } from 'ai';
 import type { ChatStop, StopReceipt } from './chat-stop.ts';
 import { isStop } from './command.ts';
+import type { Resume, Send } from './http-transport.ts';
 import { keepReading, reconnect, waitForEvent } from './keep-reading.ts';
 import { KeepingTransport } from './keeping-transport.ts';
 import { type Sent, withPending } from './pending-messages.ts';
@@ -8,9 +9,6 @@ import { type Reading, ReplyReadings, watch } from './readings.ts';
 import { type TabEvent, Tabs } from './tabs.ts';
 import { findOpenQuestions } from './waiting-message.ts';
 
-type Transport<Message extends UIMessage> = ChatTransport<Message>;
-type Send<Message extends UIMessage> = Parameters<Transport<Message>['sendMessages']>[0];
-type Resume<Message extends UIMessage> = Parameters<Transport<Message>['reconnectToStream']>[0];
 type Chunks = ReadableStream<UIMessageChunk>;
 type Open = (headers: Record<string, string>) => Promise<Chunks | null>;
 
@@ -33,10 +31,13 @@ const LAST_MESSAGE = 'whoa-last-message';
 export class StoppableChatTransport<Message extends UIMessage = UIMessage> extends KeepingTransport<Message> {
   readonly #tabs: Tabs<Message> = new Tabs((chatId) => this.link.principal(chatId));
   // What a reply adds is in the chat when it has ended, and not before.
-  readonly #readings: ReplyReadings = new ReplyReadings((chatId, isStale) => {
+  readonly #readings: ReplyReadings = new ReplyReadings((chatId, stale) => {
     this.commands.noteChange();
-    if (isStale) this.tell(chatId);
+    if (stale?.open?.size) this.#asking.set(chatId, stale.messageId);
+    if (stale) this.tell(chatId);
   });
+  /** Messages that wait, when the chat is read again: that of an agent is not among those that have ended. */
+  readonly #asking = new Map<string, string | undefined>();
   /** The last message that the page has of each chat, and whether it is complete. */
   readonly #last = new Map<string, { readonly id: string; readonly isWhole: boolean }>();
 
@@ -77,6 +78,8 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
   /** Returns what a page shows: what the server has, the reply that is streaming, and what is not acknowledged yet. */
   toShown(chatId: string, messages: readonly Message[], shown: readonly Message[]): Message[] {
     const streaming = this.#readings.of(chatId).map(({ messageId, continues }) => messageId ?? continues);
+    streaming.push(this.#asking.get(chatId));
+    this.#asking.delete(chatId);
     const live = shown.filter(({ id, role }) => role === 'assistant' && streaming.includes(id));
     const kept = messages.map((message) => live.find(({ id }) => id === message.id) ?? message);
     const all = [...kept, ...live.filter((message) => !kept.includes(message))];
@@ -155,7 +158,7 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
     const read = await this.#read(options, reading, async () => {
       // A page that ends the reading has still sent the message.
       const first = await unlessAborted(acknowledged, abortSignal);
-      const release = await this.#tabs.say(chatId, runId, { ids: options.messages.map(({ id }) => id), message });
+      const release = await this.#tabs.say(chatId, runId, message);
       reading.over.promise.then(release, release);
       return this.#keepReading(first, { reading, options, reopen });
     });
@@ -179,7 +182,8 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
     const passed = this.#tabs.take(chatId);
     if (passed) this.#last.set(chatId, { id: passed.message.id, isWhole: passed.message.role === 'user' });
     const reading = this.#readings.add(chatId, { isPassed: passed !== undefined });
-    const open: Open = () => super.reconnectToStream({ ...this.#resume(options), ...this.#begin(options) });
+    const open: Open = () =>
+      super.reconnectToStream({ ...options, ...this.#begin(options), headers: this.#toHeaders(options) });
     return this.#read(options, reading, async () => {
       const first = passed?.stream ?? (await this.#openFirst(open, { reading, options, reopen }));
       return first && this.#keepReading(first, { reading, options, reopen });
@@ -201,10 +205,6 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
     abortSignal: AbortSignal;
   } {
     return { abortSignal: this.link.call(chatId, BEGIN_MS, abortSignal).signal };
-  }
-
-  #resume(options: Resume<Message>): Resume<Message> {
-    return { ...options, headers: this.#toHeaders(options) };
   }
 
   #toHeaders({ chatId, headers }: Pick<Resume<Message>, 'chatId' | 'headers'>): Record<string, string> {
@@ -242,7 +242,7 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
     open: () => Promise<Chunks | null>,
   ): Promise<Chunks | null> {
     const forget = (): void => this.#readings.remove(chatId, reading);
-    abortSignal?.addEventListener('abort', forget, { once: true });
+    abortSignal?.addEventListener('abort', () => this.#readings.remove(chatId, reading, true), { once: true });
     const onChunk = (chunk: UIMessageChunk, isEnd: boolean): void => {
       if (reading.messageId !== undefined) this.#last.set(chatId, { id: reading.messageId, isWhole: isEnd });
       if (reading.runId !== undefined) this.#tabs.post({ type: 'chunk', chatId, runId: reading.runId, chunk });

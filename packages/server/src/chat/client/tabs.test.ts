@@ -31,7 +31,7 @@ async function readAll(stream: ReadableStream<UIMessageChunk>): Promise<UIMessag
 
 test('a reply that ended before a tab came to read it is still passed on, once', async () => {
   using tabs = openTabs();
-  const release = await tabs.one.say('c', 'r1', { ids: ['u1'], message: SAID });
+  const release = await tabs.one.say('c', 'r1', SAID);
   for (const chunk of REPLY) tabs.one.post({ type: 'chunk', chatId: 'c', runId: 'r1', chunk });
   await tabs.heard;
   release();
@@ -47,8 +47,8 @@ test('a reply that ended before a tab came to read it is still passed on, once',
 test('a reply that continues a message is passed on whole', async () => {
   using tabs = openTabs();
   const message: UIMessage = { id: 'm1', role: 'assistant', parts: [{ type: 'text', text: 'Before' }] };
-  const release = await tabs.one.say('c', 'r2', { ids: ['u1', 'm1'], message });
-  expect(await tabs.heard).toMatchObject({ type: 'said', ids: ['u1', 'm1'] });
+  const release = await tabs.one.say('c', 'r2', message);
+  expect(await tabs.heard).toMatchObject({ type: 'said', message });
   const reading = readAll(tabs.other.take('c')!.stream);
   expect(tabs.other.take('c')).toBeUndefined();
   release();
@@ -63,7 +63,7 @@ test('stops and the parts they close are sent to other tabs', async () => {
 
 test('what another user does in a chat of the same name is ignored', async () => {
   using tabs = openTabs('bob');
-  const release = await tabs.one.say('c', 'r3', { ids: ['u1'], message: SAID });
+  const release = await tabs.one.say('c', 'r3', SAID);
   release();
   const heard = new BroadcastChannel('whoa-chat http://app.test/api');
   const isHeard = new Promise((resolve) => (heard.onmessage = resolve));

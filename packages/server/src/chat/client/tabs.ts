@@ -3,8 +3,8 @@ import { toChunks } from '../ui/message-chunks.ts';
 
 /** What another tab of this browser has done in a chat. */
 export type TabEvent<Message extends UIMessage> =
-  /** It has sent a message, or answers to the calls of one: the ids of all messages, and that one whole. */
-  | { readonly type: 'said'; readonly ids: readonly string[]; readonly message: Message }
+  /** It has sent a message, or answers to the calls of one. */
+  | { readonly type: 'said'; readonly message: Message }
   /** It stops the chat, with what runs in its pages. */
   | { readonly type: 'stopping'; readonly reason?: string | undefined }
   /** Its stop has changed the messages of the server. */
@@ -67,7 +67,7 @@ export class Tabs<Message extends UIMessage> {
   }
 
   /** Says what this tab sends. Other tabs are given the reply until the function it resolves with is called. */
-  async say(chatId: string, runId: string, message: { ids: readonly string[]; message: Message }): Promise<() => void> {
+  async say(chatId: string, runId: string, message: Message): Promise<() => void> {
     if (this.#channel === undefined) return () => {};
     const over = Promise.withResolvers<void>();
     const held = Promise.withResolvers<void>();
@@ -78,7 +78,7 @@ export class Tabs<Message extends UIMessage> {
     // The lock ends with the tab, which tells the others that nothing more comes.
     navigator.locks.request(lockName(runId), hold).catch(() => held.resolve());
     await held.promise;
-    this.post({ type: 'said', chatId, runId, ...message });
+    this.post({ type: 'said', chatId, runId, message });
     return over.resolve;
   }
 

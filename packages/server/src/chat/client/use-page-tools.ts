@@ -3,7 +3,8 @@ import { useCallback, useRef } from 'react';
 import { getToolName, isCallPart } from '../ui/call-parts.ts';
 import type { StoppableChatTransport } from './stoppable-chat-transport.ts';
 
-type ChatOptions<Message extends UIMessage> = Extract<
+/** The options of `useChat` that name a chat. */
+export type ChatOptions<Message extends UIMessage> = Extract<
   NonNullable<Parameters<typeof useChat<Message>>[0]>,
   { id?: string | undefined }
 >;

@@ -31,7 +31,7 @@ export function useSending<Message extends UIMessage>(
   { id, transport, turns, onSend }: SendParts<Message>,
 ): Sending<Message> {
   const { setMessages, resumeStream, sendMessage: say, regenerate, stop: stopReading } = chat;
-  const { addToolApprovalResponse, addToolOutput } = chat;
+  const { addToolApprovalResponse: approve, addToolOutput: addOutput } = chat;
   const options = useRef({ onSend });
   options.current = { onSend };
   return useMemo(() => {
@@ -71,28 +71,17 @@ export function useSending<Message extends UIMessage>(
       },
       async addToolApprovalResponse(given) {
         options.current.onSend();
-        await addToolApprovalResponse(given);
+        await approve(given);
         // Refusals are shown by whoever listens to the transport.
         sendAnswers((part) => 'approval' in part && part.approval?.id === given.id).catch(() => {});
       },
       async addToolOutput(given) {
         options.current.onSend();
-        await addToolOutput(given);
+        await addOutput(given);
         sendAnswers((part) => 'toolCallId' in part && part.toolCallId === given.toolCallId).catch(() => {});
       },
     } satisfies Sending<Message>;
-  }, [
-    id,
-    transport,
-    turns,
-    setMessages,
-    resumeStream,
-    say,
-    regenerate,
-    stopReading,
-    addToolApprovalResponse,
-    addToolOutput,
-  ]);
+  }, [id, transport, turns, setMessages, resumeStream, say, regenerate, stopReading, approve, addOutput]);
 }
 
 type Files = InstanceType<typeof FileList>;

@@ -5,16 +5,11 @@ import { isStop } from './command.ts';
 import type { PendingCommand } from './outbox.ts';
 import { ChangedReplyError } from './shown-chunks.ts';
 import { StoppableChatTransport } from './stoppable-chat-transport.ts';
-import { type OnToolCall, usePageTools } from './use-page-tools.ts';
+import { type ChatOptions, type OnToolCall, usePageTools } from './use-page-tools.ts';
 import { useSending } from './use-sending.ts';
 import { useServerMessages } from './use-server-messages.ts';
 import { useStop } from './use-stop.ts';
 import { findOpenQuestions, findWaiting } from './waiting-message.ts';
-
-type ChatOptions<Message extends UIMessage> = Extract<
-  NonNullable<Parameters<typeof useChat<Message>>[0]>,
-  { id?: string | undefined }
->;
 
 /** The options of `useChat`, with an `id` and the path of the chat handler. */
 export type StoppableChatOptions<Message extends UIMessage> = Omit<
@@ -101,14 +96,8 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
   const sending = useSending(chat, { id: rest.id, transport, turns, onSend: () => setRefusal(undefined) });
   const error = isChanged ? undefined : (chat.error ?? refusal);
   const shown = { status, error } as Pick<typeof chat, 'status' | 'error'>;
-  return {
-    ...chat,
-    ...shown,
-    ...sending,
-    ...connection,
-    stop,
-    isStopping: isStopping || connection.pending.some(isStop),
-  };
+  const isStopPending = connection.pending.some(isStop);
+  return { ...chat, ...shown, ...sending, ...connection, stop, isStopping: isStopping || isStopPending };
 }
 
 /** What a page tells its user about the connection. */
