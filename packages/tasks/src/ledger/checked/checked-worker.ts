@@ -31,11 +31,11 @@ export function createCheckedWorker(
       checkRequest(request);
       return driver.claim(id, { ...request, maxBytes: request.maxBytes ?? DEFAULTS.maxBytes });
     },
-    async claimMany(ids, request) {
+    async claimMany(ids, { maxBytes = DEFAULTS.maxBytes, ...request }) {
       checkLimit('ids', ids.length || 1);
       for (const id of ids) checkName('ids', id);
       checkRequest(request);
-      return open().claimMany(ids, { ...request, maxBytes: request.maxBytes ?? DEFAULTS.maxBytes });
+      return ids.length > 0 ? open().claimMany(ids, { ...request, maxBytes }) : [];
     },
     async load(claim) {
       return open().load(checkClaim(claim));
