@@ -68,17 +68,29 @@ function judgeAnswer(messages: readonly UIMessage[], id: string): readonly strin
 /** Only a stop of its own turn ends a reply as a user's stop does, or leaves the last message without a whole one. */
 function judgeReply(message: UIMessage, { messages, given }: Context): readonly string[] {
   const text = toText(message);
-  const isMeant = given.some(({ kind, turns }) => (kind === 'stop' || kind === 'rollback') && turns.has(text));
-  const isOwn = given.some(({ kind, turn }) => kind === 'send' && turn === text);
-  if (isMeant || !isOwn) return [];
   const replies = repliesTo(messages, text);
+  const ids = new Set(replies.map(({ id }) => id.replace(/-stop$/, '')));
+  const isMeant = given.some(
+    ({ kind, turns, orders }) =>
+      (kind === 'stop' || kind === 'rollback') &&
+      (turns.has(text) || orders.some(({ messageId }) => messageId !== undefined && ids.has(messageId))),
+  );
+  const own = given.find(({ kind, turn }) => kind === 'send' && turn === text);
+  if (isMeant || own === undefined) return [];
   const reports = replies.flatMap(({ parts }) => parts.filter(({ type }) => type === 'data-stop-report'));
   const isByUser = reports.some((part) => JSON.stringify(part).includes('"kind":"user"'));
   const isLast = message === messages.findLast(({ role }) => role === 'user');
-  // What had replaced it may have been removed since.
-  const isRolledBack = given.some(({ kind }) => kind === 'rollback');
-  const isCut = isLast && !isRolledBack && (replies.length === 0 || reports.length > 0);
+  const isCut = isLast && (replies.length === 0 || reports.length > 0) && !isFreed(own, { messages, given });
   return isByUser || isCut ? [`stopped, and not meant: '${text}'`] : [];
+}
+
+/** Whether a message that came after this one, and replaced its reply, was rolled back since. */
+function isFreed({ at, page }: Given, { messages, given }: Context): boolean {
+  const removed = given.filter((other) => {
+    const isLater = other.at > at || other.page !== page;
+    return other.kind === 'send' && isLater && !messages.some((message) => toText(message) === other.turn);
+  });
+  return removed.some(({ turn }) => given.some(({ kind, turns }) => kind === 'rollback' && turns.has(turn)));
 }
 
 const isWhole = (reply: UIMessage): boolean => toText(reply).endsWith(ALL);

@@ -21,6 +21,8 @@ export interface Given {
 /** A command that a page has made of it. */
 export interface Order {
   readonly id: string;
+  /** The reply that it names, by its message. */
+  readonly messageId: string | undefined;
   /** `open`: the server has neither acknowledged nor refused it. */
   end: 'open' | 'acknowledged' | 'refused';
   /** Its tab was closed before, or its page was loaded again and had said that it is not kept. */
@@ -56,7 +58,8 @@ export class Orders {
 
   /** A page has made a command of what its user did last. */
   note(page: Page, { id, kind, body }: Command): void {
-    const order: Order = { id, end: 'open', mayBeLost: false };
+    const { runId = '', messageId } = body as { readonly runId?: string; readonly messageId?: string };
+    const order: Order = { id, messageId, end: 'open', mayBeLost: false };
     this.#orders.set(id, order);
     const text = JSON.stringify(body);
     const isOwn = (one: Given): boolean => one.page === page && COMMANDS[kind]!.includes(one.kind);
@@ -64,7 +67,6 @@ export class Orders {
     if (given === undefined) return;
     given.orders.push(order);
     this.#runs.set(id, given.turn);
-    const { runId = '' } = body as { runId?: string };
     given.turns.add(this.#runs.get(runId) ?? given.turn);
   }
 
