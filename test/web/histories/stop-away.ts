@@ -1,6 +1,7 @@
 // Does one thing in each page while the server is away, and measures how soon it takes effect when the server answers again:
 //   npm run long -- stop-away [SECONDS] [COUNT] [cut|silent] [stop|yes|output|message]
 
+import { loadavg } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { until } from '../../promises/fixture.ts';
@@ -61,6 +62,14 @@ const { positionals } = parseArgs({ allowPositionals: true });
 const [seconds = '60', count = '10', outage = 'cut', name = 'stop'] = positionals;
 const { begin, act, effect, effects } = ACTS[name]!;
 
+/** How long a request of another client takes when the server answers again: what the machine can do. */
+const bare: number[] = [];
+
+async function measureBare(site: Site, since: number): Promise<void> {
+  await site.messages();
+  bare.push(Date.now() - since);
+}
+
 /** Returns how long it took after the server had answered again. */
 async function measure(site: Site): Promise<number> {
   const chat = await begin(site);
@@ -70,8 +79,10 @@ async function measure(site: Site): Promise<number> {
   await wait(Number(seconds) * 1_000);
   const since = Date.now();
   away(false);
+  const reading = measureBare(site, since);
   await effect(chat, site);
   const tookMs = Date.now() - since;
+  await reading;
   site.release();
   await callsEnd(chat, site);
   await site.agree();
@@ -101,9 +112,12 @@ while (took.length + failures.length < Number(count)) {
   });
   await Promise.all(rounds);
 }
-const sorted = took.toSorted((one, other) => one - other);
 const inTime = took.filter((ms) => ms <= MAX_MS).length;
-const figures = `median ${sorted[Math.floor(sorted.length / 2)]} ms, longest ${sorted.at(-1)} ms`;
+const describe = (times: readonly number[]): string => {
+  const sorted = times.toSorted((one, other) => one - other);
+  return `median ${sorted[Math.floor(sorted.length / 2)]} ms, longest ${sorted.at(-1)} ms`;
+};
+const figures = `${describe(took)}; a bare request: ${describe(bare)}; load ${loadavg()[0]!.toFixed(0)}`;
 console.log(`${name}, ${outage} for ${seconds} s: ${inTime} of ${count} within ${MAX_MS} ms; ${figures}`);
 for (const failure of failures) console.log(failure);
 process.exitCode = inTime < Number(count) ? 1 : 0;

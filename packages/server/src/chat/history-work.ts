@@ -46,8 +46,8 @@ export function createHistoryWork({ isElsewhere, isReply, readOnlyTools }: Histo
       if (isReply) {
         const replaced = findReplacedCalls(removed);
         const isNoted = change.keepsEffects === true && replaced.length > 0;
-        // Under another id, because the message is gone, and with it what belongs to it.
-        const note: UIMessage = { id: `${change.from}-effects`, role: 'user', parts: [] };
+        // Under an id that no message can have taken.
+        const note: UIMessage = { id: `${task.id}-effects`, role: 'user', parts: [] };
         return changed(isNoted ? [...kept, withReplacedCalls(note, replaced)] : kept, replaced);
       }
       // The model of an agent gets them before the next message.

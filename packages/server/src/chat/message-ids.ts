@@ -22,7 +22,7 @@ export async function withOwnId(
   const isRepeat = (runId === undefined || isStopped) && JSON.stringify(known?.parts) === JSON.stringify(message.parts);
   const isFree =
     known === undefined
-      ? (await chat.store.get({ tenant: who.tenant, id: message.id })) === undefined
+      ? (await chat.store.get({ tenant: who.tenant, id: message.id.replace(/-stop$/, '') })) === undefined
       : known.role === 'user' && (regenerate || isRepeat || !chat.isReply);
   if (isFree) return sent;
   const id = hash('sha256', JSON.stringify([chatId, runId ?? '', message.id]), 'base64url').slice(0, 22);

@@ -43,7 +43,7 @@ export class CommandStorage {
     try {
       const prefix = this.#key({ chatId, id: '' });
       const keys = Object.keys(sessionStorage).filter((key) => key.startsWith(prefix));
-      const kept = keys.map((key) => JSON.parse(sessionStorage.getItem(key)!) as Kept);
+      const kept = keys.flatMap((key) => parse(sessionStorage.getItem(key)!));
       return kept.toSorted((one, other) => one.at - other.at).map(({ command }) => command);
     } catch {
       return [];
@@ -52,5 +52,15 @@ export class CommandStorage {
 
   #key({ chatId, id }: Pick<Command, 'chatId' | 'id'>): string {
     return `${this.#prefix}${encodeURIComponent(chatId)} ${id}`;
+  }
+}
+
+/** What another program, or another release, has written there is no command. */
+function parse(text: string): readonly Kept[] {
+  try {
+    const kept = JSON.parse(text) as Kept;
+    return kept.command.body ? [kept] : [];
+  } catch {
+    return [];
   }
 }
