@@ -55,7 +55,8 @@ async function openSite() {
     async begin(runId: string, asked?: Asked & { id?: string }): Promise<void> {
       const response = await send(say(`${runId}-said`, 'long'), runId, asked);
       const reader = response.body!.getReader();
-      for (let text = ''; !text.includes('long '); ) text += new TextDecoder().decode((await reader.read()).value);
+      for (let text = ''; !text.includes('long '); )
+        text += new TextDecoder().decode((await reader.read()).value as Uint8Array | undefined);
       await reader.cancel();
     },
     shown: async (user = 'ada', id = 'c') =>
@@ -206,7 +207,7 @@ describe('stops', () => {
   test('a command of another principal is refused, whoever sends it', async () => {
     await using site = await openSite();
     await site.begin('r1');
-    const [own] = await Promise.all([site.ask('/c/messages')]);
+    const own = await site.ask('/c/messages');
     const headers = { 'whoa-principal': own.headers.get('whoa-principal')! };
     const stolen = await site.ask('/c/stop', { runId: 'r1' }, { user: 'mallory', headers });
     expect([stolen.status, await site.isReplying()]).toEqual([403, true]);
@@ -228,7 +229,10 @@ describe('stops', () => {
 describe('what a tab has kept', () => {
   const kept = new Map<string, string>();
   const storage = {
-    setItem: (key: string, value: string) => void Object.assign(storage, { [key]: value }) ?? kept.set(key, value),
+    setItem(key: string, value: string) {
+      kept.set(key, value);
+      Object.assign(storage, { [key]: value });
+    },
     getItem: (key: string) => kept.get(key) ?? null,
     removeItem: (key: string) => kept.delete(key) && Reflect.deleteProperty(storage, key),
   };

@@ -8,6 +8,15 @@ interface Kept {
   readonly command: Command;
 }
 
+/** Uses the storage, which may be full, not allowed or missing. */
+export function attempt<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}
+
 /** Keeps the commands of this tab over a reload, each under its own key, if the browser lets it. */
 export class CommandStorage {
   readonly #prefix: string;
@@ -21,46 +30,31 @@ export class CommandStorage {
   add(command: Command): boolean {
     const text = JSON.stringify({ at: Date.now() + this.#count++ / 1_000, command } satisfies Kept);
     if (command.principal === undefined || text.length > MAX_CHARACTERS) return false;
-    try {
+    const put = (): boolean => {
       sessionStorage.setItem(this.#key(command), text);
       return true;
-    } catch {
-      // It is full, not allowed, or there is none.
-      return false;
-    }
+    };
+    return attempt(put) ?? false;
   }
 
   remove(command: Command): void {
-    try {
-      sessionStorage.removeItem(this.#key(command));
-    } catch {
-      // Not allowed, or there is none.
-    }
+    attempt(() => sessionStorage.removeItem(this.#key(command)));
   }
 
   /** Returns the commands of a chat, the oldest first. */
   read(chatId: string): readonly Command[] {
-    try {
-      const prefix = this.#key({ chatId, id: '' });
-      const keys = Object.keys(sessionStorage).filter((key) => key.startsWith(prefix));
-      const kept = keys.flatMap((key) => parse(sessionStorage.getItem(key)!));
-      return kept.toSorted((one, other) => one.at - other.at).map(({ command }) => command);
-    } catch {
-      return [];
-    }
+    const prefix = this.#key({ chatId, id: '' });
+    // What another program, or another release, has written there is no command.
+    const read = (key: string): Kept | undefined => {
+      const kept = JSON.parse(sessionStorage.getItem(key)!) as Kept;
+      return kept.command.body ? kept : undefined;
+    };
+    const keys = Object.keys(attempt(() => sessionStorage) ?? {});
+    const kept = keys.flatMap((key) => (key.startsWith(prefix) && attempt(() => read(key))) || []);
+    return kept.toSorted((one, other) => one.at - other.at).map(({ command }) => command);
   }
 
   #key({ chatId, id }: Pick<Command, 'chatId' | 'id'>): string {
     return `${this.#prefix}${encodeURIComponent(chatId)} ${id}`;
-  }
-}
-
-/** What another program, or another release, has written there is no command. */
-function parse(text: string): readonly Kept[] {
-  try {
-    const kept = JSON.parse(text) as Kept;
-    return kept.command.body ? [kept] : [];
-  } catch {
-    return [];
   }
 }

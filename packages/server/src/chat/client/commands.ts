@@ -1,7 +1,7 @@
 import type { UIMessage, UIMessageChunk } from 'ai';
 import type { ApprovalReply, StopOptions, StopReceipt } from './chat-stop.ts';
 import { type Command, type CommandKind, isStop } from './command.ts';
-import { GivenUpError, Outbox, type Settled } from './outbox.ts';
+import { Outbox, type Settled } from './outbox.ts';
 import type { Sent } from './pending-messages.ts';
 import { PRINCIPAL, RefusedError, type ServerLink } from './server-link.ts';
 import { findAnswered } from './waiting-message.ts';
@@ -41,10 +41,10 @@ interface Post {
   readonly keepalive: boolean;
 }
 
-/** How long the response to a stop may take to begin. */
+/** How long the response to a stop may take to begin, while another request of it may take longer. */
 const STOP_MS = 5_000;
-/** A rollback waits for the calls that must finish. */
-const RESPONSE_MS = 30_000;
+/** The response to anything else: a rollback waits for the calls that must finish. */
+export const RESPONSE_MS = 30_000;
 
 /** `crypto.randomUUID` is missing where the page came over plain HTTP. */
 const createId = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');
@@ -65,7 +65,7 @@ export class Commands<Message extends UIMessage> {
     this.#parts = parts;
     this.outbox = new Outbox({
       name: parts.api,
-      send: (command, keepalive) => this.#send(command, keepalive),
+      send: (command, keepalive, isPatient) => this.#send(command, keepalive, isPatient),
       onChange: parts.onChange,
       onSettled: (settled) => this.#settle(settled),
     });
@@ -98,7 +98,7 @@ export class Commands<Message extends UIMessage> {
       const kind = stop.rollback ? 'rollback' : 'stop';
       return (await this.#add(chatId, kind, { body: stop })) as StopReceipt<Message>;
     } catch (error) {
-      return { result: error instanceof GivenUpError ? 'given-up' : 'refused' };
+      return { result: error instanceof DOMException ? 'given-up' : 'refused' };
     }
   }
 
@@ -146,13 +146,13 @@ export class Commands<Message extends UIMessage> {
   }
 
   /** Sends a command once. */
-  #send(command: Command, keepalive: boolean): Promise<unknown> {
+  #send(command: Command, keepalive: boolean, isPatient: boolean): Promise<unknown> {
     const { kind, chatId, body, principal } = command;
     const headers = principal === undefined ? {} : { [PRINCIPAL]: principal };
     if ('approval' in body)
       return this.#post(chatId, 'approve', { body: body.approval, headers, timeoutMs: RESPONSE_MS, keepalive });
     if (!isStop(command)) return this.#stream(command, headers);
-    const timeoutMs = kind === 'stop' ? STOP_MS : RESPONSE_MS;
+    const timeoutMs = kind === 'stop' && !isPatient ? STOP_MS : RESPONSE_MS;
     return this.#post(chatId, 'stop', { body, headers, timeoutMs, keepalive });
   }
 

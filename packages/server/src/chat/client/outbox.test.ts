@@ -48,9 +48,27 @@ test('no more than five requests of a stop are open', async () => {
   outbox.add(command('stop')).catch(() => {});
   await vi.advanceTimersByTimeAsync(30_000);
   expect(requests).toHaveLength(5);
-  requests[0]!.reject(new DOMException('No response in time', 'TimeoutError'));
+  requests[0]!.reject(new DOMException('Timeout', 'TimeoutError'));
   await vi.advanceTimersByTimeAsync(0);
   expect(requests).toHaveLength(6);
+});
+
+test('one of the open requests of a stop may take long, because a busy server answers late', async () => {
+  const requests: (PromiseWithResolvers<unknown> & { readonly isPatient: boolean })[] = [];
+  const send = (_: Command, __: boolean, isPatient: boolean): Promise<unknown> => {
+    requests.push({ ...Promise.withResolvers<unknown>(), isPatient });
+    return requests.at(-1)!.promise;
+  };
+  const outbox = new Outbox({ name: '/api/chat', send, onChange: () => {}, onSettled: () => {} });
+  const stopped = outbox.add(command('stop'));
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(requests.map(({ isPatient }) => isPatient)).toEqual([true, false, false, false, false]);
+  // The network has lost it: the next one takes its place.
+  for (const { reject } of requests.slice(0, 2)) reject(new DOMException('Timeout', 'TimeoutError'));
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect(requests.slice(5).map(({ isPatient }) => isPatient)).toEqual([true, false]);
+  requests[5]!.resolve('accepted');
+  expect(await stopped).toBe('accepted');
 });
 
 test('a message without a response is sent again when the network is back, and not before', async () => {

@@ -19,13 +19,6 @@ export interface Settled {
   readonly isRenamed?: boolean;
 }
 
-/** Rejects what waits for a command that was given up. */
-export class GivenUpError extends DOMException {
-  constructor() {
-    super('It was given up', 'AbortError');
-  }
-}
-
 interface Entry {
   readonly command: Command;
   readonly isKept: boolean;
@@ -40,9 +33,10 @@ interface OutboxOptions {
   readonly name: string;
   /**
    * Sends a command. Resolves with the server's answer, and rejects if there was none or it is a refusal. With `keepalive`
-   * the browser sends it even if the page is closed; then it holds the connection for 30 s, whoever aborts the request.
+   * the browser sends it even if the page is closed; then it holds the connection for 30 s, whoever aborts the request. One
+   * that `isPatient` may take as long: a busy server answers late, and must not be asked again and again in vain.
    */
-  readonly send: (command: Command, keepalive: boolean) => Promise<unknown>;
+  readonly send: (command: Command, keepalive: boolean, isPatient: boolean) => Promise<unknown>;
   readonly onChange: () => void;
   readonly onSettled: (settled: Settled) => void;
 }
@@ -58,7 +52,7 @@ const SILENT_MS = 30_000;
 /** Browsers give a page six connections. */
 const MAX_OPEN_REQUESTS = 5;
 /** The server may take it another time. */
-const TEMPORARY: ReadonlySet<number> = new Set([408, 425, 429]);
+const TEMPORARY: readonly number[] = [408, 425, 429];
 const UNAUTHENTICATED = 401;
 
 /**
@@ -71,14 +65,17 @@ export class Outbox {
   readonly #restored = new Set<string>();
   #entries: Entry[] = [];
   #wake = new AbortController();
-  #isListening = false;
 
   constructor(options: OutboxOptions) {
     this.#options = options;
     this.#storage = new CommandStorage(options.name);
+    // A page that is closed sends its stops once more; the browser sends them even without the page.
+    (globalThis as { window?: EventTarget }).window?.addEventListener('pagehide', () => {
+      for (const { command } of this.#entries) if (isStop(command)) options.send(command, true, true).catch(() => {});
+    });
   }
 
-  /** Resolves with the server's answer. Rejects if the server refused the command, or it was given up. */
+  /** Resolves with the server's answer. Rejects if the server refused the command, or with a `DOMException` if it was given up. */
   add(command: Command): Promise<unknown> {
     return this.#begin(command, { isKept: this.#storage.add(command), isRestored: false });
   }
@@ -124,7 +121,7 @@ export class Outbox {
   /** Forgets a command. The server may have it. */
   giveUp(id: string): void {
     const entry = this.#entries.find(({ command }) => command.id === id);
-    if (entry !== undefined) this.#settle(entry, { error: new GivenUpError() });
+    if (entry) this.#settle(entry, { error: new DOMException('It was given up', 'AbortError') });
   }
 
   #of(chatId: string): readonly Entry[] {
@@ -134,7 +131,6 @@ export class Outbox {
   #begin(command: Command, about: Pick<Entry, 'isKept' | 'isRestored'>): Promise<unknown> {
     const entry: Entry = { command, ...about, acknowledged: Promise.withResolvers(), state: 'sending' };
     this.#entries = [...this.#entries, entry];
-    this.#listen();
     this.#deliver(entry).catch((error: unknown) => this.#settle(entry, { error }));
     this.#options.onChange();
     return entry.acknowledged.promise;
@@ -144,13 +140,16 @@ export class Outbox {
     const { command } = entry;
     const maxMs = isStop(command) ? MAX_STOP_WAIT_MS : MAX_WAIT_MS;
     const silentMs = command.kind === 'stop' ? SILENT_STOP_MS : SILENT_MS;
-    const open = new Set<Promise<number | undefined>>();
+    const open = new Set<unknown>();
+    let patient: unknown;
     for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, maxMs)) {
       for (let before = this.#before(entry); before; before = this.#before(entry)) await settled(before);
       if (!this.#entries.includes(entry)) return;
       this.#show(entry, 'sending');
-      const request = this.#request(entry, waitMs === FIRST_WAIT_MS).finally(() => open.delete(request));
+      const isPatient = !open.has(patient);
+      const request = this.#request(entry, waitMs === FIRST_WAIT_MS, isPatient).finally(() => open.delete(request));
       open.add(request);
+      if (isPatient) patient = request;
       const answered = new AbortController();
       const retryMs = await Promise.race([request, this.#waitLong(silentMs, answered.signal)]);
       answered.abort();
@@ -168,9 +167,9 @@ export class Outbox {
   }
 
   /** Sends a command once. If the server may take it another time, resolves with how long it wants to be left alone. */
-  async #request(entry: Entry, isFirst: boolean): Promise<number | undefined> {
+  async #request(entry: Entry, isFirst: boolean, isPatient: boolean): Promise<number | undefined> {
     try {
-      const answer = await this.#options.send(entry.command, isFirst && isStop(entry.command));
+      const answer = await this.#options.send(entry.command, isFirst && isStop(entry.command), isPatient);
       this.#settle(entry, { answer });
       this.retryNow();
     } catch (error) {
@@ -207,16 +206,6 @@ export class Outbox {
     this.#options.onChange();
     this.#options.onSettled({ command, ...('error' in end && end) });
   }
-
-  /** A page that is closed sends its stops once more; the browser sends them even without the page. */
-  #listen(): void {
-    const { window } = globalThis as { window?: EventTarget };
-    if (this.#isListening || window === undefined) return;
-    this.#isListening = true;
-    window.addEventListener('pagehide', () => {
-      for (const { command } of this.#entries) if (isStop(command)) this.#options.send(command, true).catch(() => {});
-    });
-  }
 }
 
 const settled = ({ acknowledged }: Entry): Promise<unknown> => acknowledged.promise.catch(() => {});
@@ -227,5 +216,5 @@ const getStatus = (error: unknown): number | undefined => (error as { statusCode
 function isTemporary(error: unknown): boolean {
   const status = getStatus(error);
   if (status === undefined) return error instanceof TypeError || error instanceof DOMException;
-  return status >= 500 || status === UNAUTHENTICATED || TEMPORARY.has(status);
+  return status >= 500 || status === UNAUTHENTICATED || TEMPORARY.includes(status);
 }

@@ -54,7 +54,7 @@ export class ServerLink {
   call(chatId: string, timeoutMs: number, given?: AbortSignal | null): AbortController {
     given?.throwIfAborted();
     const limit = new AbortController();
-    const late = (): void => limit.abort(new DOMException('No response in time', 'TimeoutError'));
+    const late = (): void => limit.abort(new DOMException('Timeout', 'TimeoutError'));
     this.#calls.set(limit.signal, { chatId, timer: setTimeout(late, timeoutMs) });
     given?.addEventListener('abort', () => limit.abort(given.reason), { once: true });
     return limit;

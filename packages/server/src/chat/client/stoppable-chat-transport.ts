@@ -1,6 +1,7 @@
 import type { UIMessage, UIMessageChunk } from 'ai';
 import type { ChatStop, StopReceipt } from './chat-stop.ts';
 import { isStop } from './command.ts';
+import { RESPONSE_MS } from './commands.ts';
 import type { Resume, Send } from './http-transport.ts';
 import { keepReading, reconnect, waitForEvent } from './keep-reading.ts';
 import { KeepingTransport } from './keeping-transport.ts';
@@ -18,8 +19,6 @@ interface KeptReading<Message extends UIMessage> {
   readonly reopen: Open;
 }
 
-/** How long a stream may take to begin. */
-const BEGIN_MS = 30_000;
 /** The header with the last message that a page shows, so that it misses nothing that ended before it asked. */
 const LAST_MESSAGE = 'whoa-last-message';
 
@@ -204,7 +203,7 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
   #begin({ chatId, abortSignal }: { chatId: string; abortSignal?: AbortSignal | undefined }): {
     abortSignal: AbortSignal;
   } {
-    return { abortSignal: this.link.call(chatId, BEGIN_MS, abortSignal).signal };
+    return { abortSignal: this.link.call(chatId, RESPONSE_MS, abortSignal).signal };
   }
 
   #toHeaders({ chatId, headers }: Pick<Resume<Message>, 'chatId' | 'headers'>): Record<string, string> {

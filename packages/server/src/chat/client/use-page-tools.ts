@@ -1,6 +1,7 @@
 import type { UIMessage, useChat } from '@ai-sdk/react';
 import { useCallback, useRef } from 'react';
 import { getToolName, isCallPart } from '../ui/call-parts.ts';
+import { attempt } from './command-storage.ts';
 import type { StoppableChatTransport } from './stoppable-chat-transport.ts';
 
 /** The options of `useChat` that name a chat. */
@@ -27,11 +28,7 @@ const getName = (chatId: string, toolCallId: string): string => `whoa-tool ${cha
 
 /** Notes a call until the tab is closed. Another tab does not run it: this one holds its lock. */
 function claim(name: string, run: () => void): void {
-  try {
-    sessionStorage.setItem(name, '');
-  } catch {
-    // It is full, not allowed, or there is none: then a reload does not run it again.
-  }
+  attempt(() => sessionStorage.setItem(name, ''));
   const { locks } = globalThis.navigator ?? {};
   if (locks === undefined) run();
   const hold = (lock: unknown): Promise<void> | undefined => {
@@ -42,13 +39,7 @@ function claim(name: string, run: () => void): void {
   locks?.request(name, { ifAvailable: true }, hold).catch(() => {});
 }
 
-function wasBegun(name: string): boolean {
-  try {
-    return sessionStorage.getItem(name) !== null;
-  } catch {
-    return false;
-  }
-}
+const wasBegun = (name: string): boolean => attempt(() => sessionStorage.getItem(name) === '') ?? false;
 
 /** Runs the tools of the page, each call once. */
 export function usePageTools<Message extends UIMessage>(
