@@ -18,6 +18,7 @@ const MEMBERS: Readonly<Record<Member, true>> = {
   conversation: true,
   watch: true,
   take: true,
+  noteOffered: true,
   claim: true,
   claimMany: true,
   load: true,
@@ -37,6 +38,7 @@ const MEMBERS: Readonly<Record<Member, true>> = {
   conversations: true,
   questions: true,
   pause: true,
+  setEngine: true,
   remove: true,
   '[Symbol.asyncDispose]': true,
 };

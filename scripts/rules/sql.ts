@@ -11,7 +11,7 @@ import { TRANSITIONS } from '../../packages/tasks/src/ledger/rules/transitions.t
 import { MAX_SHOWN_TASKS } from '../../packages/tasks/src/overview.ts';
 import { type Transitions, toAssignments } from './sql-transitions.ts';
 
-const { SETTLE, SUSPECTS, UNDO, AFTER_RESERVED, LEVEL_RANKS, ADMISSION_TABLE } = rules;
+const { SETTLE, SUSPECTS, UNDO, OFFERED, OFFERED_SUSPECTS, AFTER_RESERVED, LEVEL_RANKS, ADMISSION_TABLE } = rules;
 
 const MAX_COLUMNS = 130;
 
@@ -26,6 +26,9 @@ const CONSTANTS: Readonly<Record<string, string | number>> = {
   SETTLE,
   SUSPECTS,
   UNDO,
+  OFFERED,
+  OFFERED_SUSPECTS,
+  offerGapMs: rules.LIMITS.repeatedOfferMs - rules.LIMITS.lostOfferMs,
   AFTER_RESERVED,
   AFTER_SUSPECTS: textAfter(SUSPECTS),
   AFTER_UNDO: textAfter(UNDO),

@@ -55,7 +55,7 @@ export const nextFormat: readonly Change[] = [
   },
   addingMark('postgres'),
   { file: 'ledger/postgres/sql/entry.sql', find: '2 /*FORMAT*/', replace: '3 /*FORMAT*/' },
-  { file: 'ledger/postgres/layout.ts', find: 'const VERSION = 1;', replace: 'const VERSION = 2;' },
+  { file: 'ledger/postgres/layout.ts', find: 'const VERSION = 2;', replace: 'const VERSION = 3;' },
   {
     file: 'ledger/postgres/sql/take.sql',
     find: postgresTaken,
@@ -76,5 +76,9 @@ export const nextFormat: readonly Change[] = [
 function addingMark(store: string): Change {
   const column = "{ table: 'tasks', column: 'mark', type: 'text' }";
   const index = "{ index: 'tasks_marked', on: 'tasks (mark)' }";
-  return { file: `ledger/${store}/additions.ts`, find: '[] = [];', replace: `[] = [${column}, ${index}];` };
+  return {
+    file: `ledger/${store}/additions.ts`,
+    find: 'Addition[] = [',
+    replace: `Addition[] = [${column}, ${index},`,
+  };
 }

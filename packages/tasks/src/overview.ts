@@ -28,9 +28,25 @@ export interface OperatorStore {
    * wait, and cancels work as always.
    */
   pause(target: PauseTarget, isPaused: boolean): Promise<void>;
+  /**
+   * Lets an engine deliver an agent's tasks, or no longer (`undefined`), and moves those that wait. An engine is named by its
+   * queue; only one can deliver an agent. With `lostBefore` what was offered to it until then is offered again.
+   */
+  setEngine(agent: string, engine: string | undefined, options?: EngineOptions): Promise<EngineReceipt>;
   /** Removes an ended task with its journal, or an idle conversation with its history, before its retention ends. */
   remove(target: TaskRef | ConversationRef): Promise<RemoveReceipt>;
 }
+
+/** How an agent is given to an engine. */
+export interface EngineOptions {
+  /** The engine lost what it was offered until this time of the store. */
+  readonly lostBefore?: number | undefined;
+}
+
+/** `refused`: another engine delivers this agent. */
+export type EngineReceipt =
+  | { readonly result: 'set'; readonly now: number }
+  | { readonly result: 'refused'; readonly engine: string };
 
 /** `live`: nothing was removed, because it has not ended yet. `unknown`: there is no such task or conversation. */
 export type RemoveReceipt = { readonly result: 'removed' | 'live' | 'not-found' };
@@ -91,6 +107,8 @@ export interface QueuePage {
   readonly waiting: Readonly<Record<string, number>>;
   /** At most one page of them. Only on the first page. */
   readonly paused: readonly PauseTarget[];
+  /** Which engine delivers the tasks of an agent. Only on the first page. */
+  readonly engines: Readonly<Record<string, string>>;
   /** The store's clock. */
   readonly now: number;
   readonly next?: string;

@@ -17,7 +17,7 @@ import type {
   TaskSummary,
 } from './task.ts';
 
-export type { Hint, PushedOrder, WatchFilter } from './bus/hint.ts';
+export type { Hint, OfferedTask, PushedOrder, WatchFilter } from './bus/hint.ts';
 export type { FinishResult, ReleaseResult } from './delivery/worker-store.ts';
 export type { RemoveReceipt } from './overview.ts';
 

@@ -1,4 +1,4 @@
-import type { JournalEntry, StopOrder } from '../task.ts';
+import type { JournalEntry, StopOrder, TaskRef } from '../task.ts';
 
 /** Reports changes to clients and workers. */
 export interface ChangeSource {
@@ -17,6 +17,8 @@ export interface WatchFilter {
   readonly worker?: string | undefined;
   readonly conversation?: string | undefined;
   readonly id?: string | undefined;
+  /** Only what this process made ready for engines to deliver. */
+  readonly offers?: boolean | undefined;
   /** Also what the task says before its journal has it. Needs a tenant and an id. */
   readonly words?: boolean | undefined;
 }
@@ -47,7 +49,16 @@ export type Hint =
     }
   /** A task became ready for an agent of this worker, which was waiting for one. */
   | { readonly type: 'ready'; readonly worker: string; readonly agent: string }
+  /** A task that an engine delivers became ready, or will at `startsAt`. Only for watchers with `offers`. */
+  | { readonly type: 'offer'; readonly task: OfferedTask }
   | { readonly type: 'resync' };
+
+/** A task that waits for its engine. */
+export interface OfferedTask extends TaskRef {
+  readonly agent: string;
+  readonly priority: number;
+  readonly startsAt?: number;
+}
 
 /** What the holder of one claim must do. It never becomes invalid: orders only become stricter. */
 export interface PushedOrder {

@@ -74,6 +74,8 @@ export class ChangeNotifier implements AsyncDisposable {
   /** Resolves when the store knows that this process wants what matches, and the bus listens or is away. */
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
     const watcher = this.#watchers.add(filter, listener);
+    // They concern this process alone.
+    if (filter.offers === true) return watcher;
     const name = toInterest(filter);
     this.#names.set(name, (this.#names.get(name) ?? 0) + 1);
     let hasLeft = false;
@@ -94,10 +96,10 @@ export class ChangeNotifier implements AsyncDisposable {
     return { [Symbol.asyncDispose]: leave };
   }
 
-  /** Notifies of committed changes. Does not wait. */
+  /** Notifies of committed changes. Does not wait. Offers are for this process. */
   notify(inbox: string, hint: Hint): void {
     const { kind } = this.#options;
-    if (inbox === this.inbox) this.#watchers.notify(hint);
+    if (inbox === this.inbox || hint.type === 'offer') this.#watchers.notify(hint);
     else if (inbox.startsWith(`${kind}:`)) this.#outbox.add(inbox.slice(kind.length + 1), hint);
     else this.#warn(kind, inbox);
   }

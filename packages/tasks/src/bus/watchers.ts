@@ -9,6 +9,7 @@ interface Watcher {
 /** The fields that watchers are indexed by, most selective first. */
 const FIELDS = ['id', 'worker', 'conversation', 'tenant'] as const;
 const ANY = '';
+const OFFERS = 'offers';
 
 /** The watchers in this process, indexed by their filters, no matter how many there are. */
 export class Watchers {
@@ -22,7 +23,7 @@ export class Watchers {
   add(filter: WatchFilter, listener: (hint: Hint) => void): AsyncDisposable {
     const watcher = { filter, listener };
     const field = FIELDS.find((name) => filter[name] !== undefined);
-    const key = field === undefined ? ANY : `${field} ${filter[field]}`;
+    const key = filter.offers === true ? OFFERS : field === undefined ? ANY : `${field} ${filter[field]}`;
     const group = this.#watchers.get(key) ?? new Set();
     this.#watchers.set(key, group.add(watcher));
     this.#size++;
@@ -65,6 +66,7 @@ export class Watchers {
     if (hint.type === 'ready' || hint.type === 'watched')
       return [...(this.#watchers.get(`worker ${hint.worker}`) ?? [])];
     if (hint.type === 'frame') return this.#findReaders(hint);
+    if (hint.type === 'offer') return [...(this.#watchers.get(OFFERS) ?? [])];
     const keys = [ANY, ...FIELDS.map((field) => `${field} ${hint[field]}`)];
     const found = keys.flatMap((key) => [...(this.#watchers.get(key) ?? [])]);
     return found.filter(({ filter }) =>

@@ -1,4 +1,4 @@
-import type { ChangeSource, Hint } from '../bus/hint.ts';
+import type { ChangeSource, Hint, OfferedTask } from '../bus/hint.ts';
 import type { FinalStatus } from '../ledger/rules/status.ts';
 import type { NewQuestion, Question, QuestionClose } from '../question.ts';
 import type {
@@ -26,6 +26,8 @@ export interface WorkerStore extends ChangeSource {
    * `limit` notes that the worker waits: it gets a `work` hint when a task becomes ready for one of its agents.
    */
   take(request: TakeRequest): Promise<TakeResult>;
+  /** Notes that an engine was offered these tasks. Until they become ready again, they are offered anew after a long time only. */
+  noteOffered(ids: readonly string[]): Promise<void>;
   /** Claims one task by its id for a session. Repeating the same `claim` returns the same result. */
   claim(id: string, request: ClaimRequest): Promise<ClaimResult>;
   /**
@@ -99,7 +101,22 @@ export interface TakeRequest extends SessionRequest {
   readonly takeNumber: number;
   readonly agents: readonly string[];
   readonly limit: number;
+  /** What the engines of this process handed out, at most 100. Left out if it has none. */
+  readonly offers?: readonly Offer[] | undefined;
 }
+
+/** What an engine hands out: one task, or without `id` the first waiting task of an agent and tenant. */
+export interface Offer {
+  readonly agent: string;
+  readonly tenant: string;
+  readonly id?: string | undefined;
+}
+
+/**
+ * What became of an offer. `taken`: a task was taken. `more`: the same or not, and more wait for this agent and tenant.
+ * `refused`: there is nothing to take now; what waits is offered again. `later`: there was no room: repeat the offer.
+ */
+export type OfferResult = 'taken' | 'more' | 'refused' | 'later';
 
 export type ClaimRequest = SessionRequest;
 
@@ -114,6 +131,10 @@ export type TakeResult =
       readonly nextReadyAt?: number;
       /** Some sessions expired, or ended tasks are past their retention: call `sweep`. Only one worker at a time is asked. */
       readonly shouldSweep: boolean;
+      /** One for each offer. */
+      readonly offers?: readonly OfferResult[];
+      /** Tasks that wait although they were offered: offer them again, then note it. Only one worker at a time is told. */
+      readonly lostOffers?: readonly OfferedTask[];
       readonly now: number;
     }
   /** A newer take of this session was already processed. */

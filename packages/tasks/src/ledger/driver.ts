@@ -16,7 +16,7 @@ import type {
   TaskLoad,
   WordSource,
 } from '../delivery/worker-store.ts';
-import type { PauseTarget, Queue, WorkersSnapshot } from '../overview.ts';
+import type { EngineReceipt, PauseTarget, Queue, WorkersSnapshot } from '../overview.ts';
 import type { AnswerReceipt, Question, QuestionClose, QuestionRef } from '../question.ts';
 import type {
   CreateReceipt,
@@ -54,7 +54,9 @@ export interface StoreDriver extends AsyncDisposable {
   /** Creates a task, or returns the one that has the same key. */
   create(request: CreateRequest): Promise<DriverReceipt>;
   /** Gives ready tasks to a worker. */
-  take(request: Required<TakeRequest>): Promise<TakeResult>;
+  take(request: DriverTake): Promise<TakeResult>;
+  /** Notes that tasks were offered to their engine. */
+  noteOffered(ids: readonly string[]): Promise<void>;
   /** Gives one named task to a worker. */
   claim(id: string, request: Required<ClaimRequest>): Promise<ClaimResult>;
   /** Gives several named tasks to a worker. Returns a result for each, in order. */
@@ -109,13 +111,25 @@ export interface StoreDriver extends AsyncDisposable {
   }): Promise<readonly string[]>;
   /** Lists a tenant's open questions after a given one, oldest first. */
   questions(request: QuestionsRequest): Promise<readonly Question[]>;
-  /** Pauses or resumes delivery for an agent or a tenant. */
-  pause(target: PauseTarget, isPaused: boolean): Promise<void>;
+  /** Pauses or resumes delivery for an agent or a tenant. Call it again while it returns true. */
+  pause(target: PauseTarget, isPaused: boolean): Promise<boolean>;
+  /** Lets an engine deliver an agent, or none, and moves some of what waits. Call it again while `hasMore`. */
+  setEngine(request: EngineRequest): Promise<DriverEngineReceipt>;
   /** Removes a task that has ended. */
   remove(target: TaskRef | ConversationRef): Promise<RemoveReceipt>;
   /** Calls back when something may have changed. */
   watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable>;
 }
+
+/** A take; `offers`: only of a process that has engines. */
+export type DriverTake = Required<Omit<TakeRequest, 'offers'>> & Pick<TakeRequest, 'offers'>;
+
+export interface EngineRequest {
+  readonly agent: string;
+  readonly engine: string | undefined;
+  readonly lostBefore: number | undefined;
+}
+export type DriverEngineReceipt = EngineReceipt & { readonly hasMore?: boolean };
 
 /** `found`: JSON text. */
 export type ShareRequest = { readonly maxAgeMs: number; readonly found?: string };
@@ -134,6 +148,7 @@ export interface QueuesSnapshot {
   /** At least for the agents of these queues. */
   readonly waiting: Readonly<Record<string, number>>;
   readonly paused: readonly PauseTarget[];
+  readonly engines: Readonly<Record<string, string>>;
   readonly now: number;
 }
 

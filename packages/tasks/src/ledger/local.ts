@@ -6,7 +6,7 @@ import type { ListRequest, StoreDriver, StoreRules } from './driver.ts';
 import { applyAnswer } from './operations/answer.ts';
 import { applyCancel, applyCancelConversation, applyDue, applyDueTasks, applySend } from './operations/cancel.ts';
 import { applyCreate } from './operations/create.ts';
-import { applyPause, applyRemove, applyShare } from './operations/operate.ts';
+import { applyEngine, applyPause, applyRemove, applyShare } from './operations/operate.ts';
 import { toLoad } from './operations/orders.ts';
 import { applyBeat, applyHeld, applySweep } from './operations/session.ts';
 import {
@@ -18,7 +18,7 @@ import {
   toRecord,
   toSummary,
 } from './operations/tables.ts';
-import { applyClaim, applyClaimMany, applyTake } from './operations/take.ts';
+import { applyClaim, applyClaimMany, applyOffered, applyTake } from './operations/take.ts';
 import { applyAppend, applyFinish, applyPark, applyRelease, getClaimedTask } from './operations/work.ts';
 import { isDue } from './rules/questions.ts';
 import { DEFAULTS, LIMITS } from './rules/rules.ts';
@@ -65,6 +65,7 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
         return applyCreate(request, context);
       }),
     take: (request) => transact((context) => applyTake(request, context)),
+    noteOffered: (ids) => transact((context) => applyOffered(ids, context)),
     claim: (id, request) => transact((context) => applyClaim(id, request, context)),
     claimMany: (ids, request) => transact((context) => applyClaimMany(ids, request, context)),
     load: (claim) => engine.query(() => toLoad(getClaimedTask(tables, claim), tables)),
@@ -123,6 +124,7 @@ type OperatorMethod =
   | 'conversations'
   | 'questions'
   | 'pause'
+  | 'setEngine'
   | 'remove';
 
 interface OperatorParts {
@@ -150,17 +152,19 @@ function operatorMethods(
         const queues = tables.queues(after, limit);
         const running = isFirst ? tables.runningByAgent() : {};
         const paused = isFirst ? tables.paused(limit) : [];
+        const engines = isFirst ? tables.engines() : {};
         const listed = new Set([...queues.map(({ agent }) => agent), ...Object.keys(running)]);
         const waiting: Record<string, number> = {};
         for (const { agents } of tables.waiters(now - LIMITS.idleWorkerTtlMs, DEFAULTS.maxPage)) {
           for (const agent of agents) if (listed.has(agent)) waiting[agent] = (waiting[agent] ?? 0) + 1;
         }
-        return { queues, running, waiting, paused, now };
+        return { queues, running, waiting, paused, engines, now };
       }),
     share: (request) => transact((context) => applyShare(request, context)),
     conversations: (request) => engine.query(() => tables.conversations(request)),
     questions: (request) => engine.query(() => tables.openQuestions({ ...request, now: engine.now() }).map(toQuestion)),
     pause: (target, isPaused) => transact((context) => applyPause(target, isPaused, context)),
+    setEngine: (request) => transact((context) => applyEngine(request, context)),
     remove: (target) => transact((context) => applyRemove(target, context)),
   };
 }

@@ -105,6 +105,7 @@ class MemoryTables {
   readonly #ended = new Map<string, number>();
   /** Targets as JSON. */
   readonly #paused = new Set<string>();
+  readonly #engines = new Map<string, string>();
   #storeState: StoreState | undefined;
   #hints: Hint[] = [];
 
@@ -201,6 +202,12 @@ class MemoryTables {
       if (isPaused) this.#paused.add(JSON.stringify(target));
       else this.#paused.delete(JSON.stringify(target));
     },
+    engine: (agent) => this.#engines.get(agent),
+    setEngine: (agent, engine) => {
+      if (engine === undefined) this.#engines.delete(agent);
+      else this.#engines.set(agent, engine);
+    },
+    engines: () => Object.fromEntries(this.#engines),
     paused: (limit) => [...this.#paused].slice(0, limit).map((text) => JSON.parse(text) as PauseTarget),
     purge: (before, limit) => this.#purge(before, limit),
   };

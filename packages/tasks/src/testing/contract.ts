@@ -10,6 +10,7 @@ import { mergeCases } from './contract/conversation/merge.ts';
 import { cancelCases } from './contract/delivery/cancel.ts';
 import { claimManyCases } from './contract/delivery/claim-many.ts';
 import { delayedReleaseCases } from './contract/delivery/delayed-release.ts';
+import { engineCases } from './contract/delivery/engine.ts';
 import { journalCases } from './contract/delivery/journal.ts';
 import { journalBoundCases } from './contract/delivery/journal-bound.ts';
 import { lateReleaseCases } from './contract/delivery/late-release.ts';
@@ -73,6 +74,7 @@ export const storeContract: readonly ContractCase[] = [
   ...takeCases,
   ...claimManyCases,
   ...limitCases,
+  ...engineCases,
   ...sessionCases,
   ...wakeupCases,
   ...journalCases,

@@ -61,7 +61,16 @@ export function createCheckedOperator(open: () => StoreDriver): OperatorStore {
       const checked = 'agent' in target ? { agent: target.agent } : { tenant: target.tenant };
       for (const [name, value] of Object.entries(checked)) checkName(name, value);
       if (typeof isPaused !== 'boolean') throw new SettingsError('isPaused', 'expected true or false');
-      await open().pause(checked, isPaused);
+      while (await open().pause(checked, isPaused));
+    },
+    async setEngine(agent, engine, { lostBefore } = {}) {
+      checkName('agent', agent);
+      if (engine !== undefined) checkName('engine', engine);
+      const driver = open();
+      for (;;) {
+        const { hasMore = false, ...receipt } = await driver.setEngine({ agent, engine, lostBefore });
+        if (!hasMore) return receipt;
+      }
     },
     async remove(target) {
       checkRef(target);

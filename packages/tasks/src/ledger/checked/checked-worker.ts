@@ -1,8 +1,11 @@
-import type { SessionRef, WorkerStore } from '../../delivery/worker-store.ts';
+import type { Offer, SessionRef, WorkerStore } from '../../delivery/worker-store.ts';
 import type { StoreDriver } from '../driver.ts';
 import { DEFAULTS, LIMITS } from '../rules/rules.ts';
 import { boundOutcome, checkActivity, checkQuestions, checkRequest, serializeJson } from './checked-arguments.ts';
 import { checkClaim, checkCount, checkDuration, checkLimit, checkName } from './checks.ts';
+
+/** The most offers of one take, because it is one step on the server. */
+const MAX_OFFERS = 100;
 
 type CheckedWorker = Omit<WorkerStore, 'watch'>;
 
@@ -23,7 +26,14 @@ export function createCheckedWorker(
       checkCount('number', request.takeNumber);
       checkLimit('limit', request.limit);
       for (const agent of request.agents) checkName('agents', agent);
+      checkOffers(request.offers ?? []);
       return driver.take({ ...request, maxBytes: request.maxBytes ?? DEFAULTS.maxBytes });
+    },
+    async noteOffered(ids) {
+      for (const id of ids) checkName('ids', id);
+      const driver = open();
+      for (let i = 0; i < ids.length; i += LIMITS.maxOffers)
+        await driver.noteOffered(ids.slice(i, i + LIMITS.maxOffers));
     },
     async claim(id, request) {
       const driver = open();
@@ -77,4 +87,10 @@ export function createCheckedWorker(
       return open().finish(checkClaim(claim), end);
     },
   };
+}
+
+function checkOffers(offers: readonly Offer[]): void {
+  if (offers.length > MAX_OFFERS) throw new RangeError(`offers: expected at most ${MAX_OFFERS}, got ${offers.length}`);
+  for (const { agent, tenant, id = 'none' } of offers)
+    for (const [name, value] of Object.entries({ agent, tenant, id })) checkName(`offers.${name}`, value);
 }

@@ -23,6 +23,8 @@ export class TaskIndexes {
   readonly #readyAgents = new Map<string, Map<string, number>>();
   /** By agent and tenant: when a ready queue was last served. */
   readonly #readyQueues = new Map<string, Map<string, number>>();
+  /** Ready tasks that engines deliver. */
+  readonly #offered = new Set<string>();
   readonly #held = new Groups();
   readonly #pendingOrders = new Groups();
   readonly #later: Schedule<string>;
@@ -82,6 +84,21 @@ export class TaskIndexes {
     countReady: (readyQueue) => this.#readyAgents.get(readyQueue.tenant)?.get(readyQueue.agent) ?? 0,
     readyQueueNames: (tenant) => [...(this.#readyAgents.get(tenant)?.keys() ?? [])].filter((agent) => agent !== SETTLE),
     countHeld: (of) => this.#held.count('tenant' in of ? `tenant ${of.tenant}` : `agent ${of.agent}`),
+    readyIn: (names, limit) => {
+      const keys = [...this.#priorities].flatMap(([key, priorities]) =>
+        names.includes((JSON.parse(key) as string[])[0]!) ? [...priorities.keys()].map((one) => `${key} ${one}`) : [],
+      );
+      return keys.flatMap((key) => this.#ready.some(key, limit).map((id) => this.#task(id)!)).slice(0, limit);
+    },
+    lostOffers: ({ readyAt, offeredAt }, limit) =>
+      this.#someOffered(limit, (task) =>
+        task.offeredAt === undefined ? task.stageAt! <= readyAt : task.offeredAt <= offeredAt,
+      ),
+    offeredAgain: (of, until, limit) =>
+      this.#someOffered(limit, (task) => {
+        const isOf = 'tenant' in of ? task.tenant === of.tenant : task.agent === of.agent;
+        return isOf && task.offeredAt !== undefined && task.offeredAt <= until;
+      }),
     due: (now, limit) => this.#due(now, limit),
     nextDelayedAt: () => this.#later.first()?.at,
     firstOverdue: (now) => {
@@ -125,6 +142,13 @@ export class TaskIndexes {
     return names.slice(0, limit).map((name) => queues.get(name)!);
   }
 
+  #someOffered(limit: number, isWanted: (task: StoredTask) => boolean): StoredTask[] {
+    return [...this.#offered]
+      .map((id) => this.#task(id)!)
+      .filter(isWanted)
+      .slice(0, limit);
+  }
+
   #indexOrders({ id, session, hasPendingOrders }: StoredTask): void {
     if (hasPendingOrders) this.#pendingOrders.add(session!, id);
     else this.#pendingOrders.delete(session!, id);
@@ -133,6 +157,7 @@ export class TaskIndexes {
   #add(task: StoredTask): void {
     const { id, tenant, agent, stage, session } = task;
     if (stage === 'ready') this.#countReady(task, 1);
+    if (stage === 'ready' && task.isOffered === true) this.#offered.add(id);
     if (stage === 'held') {
       for (const group of [`tenant ${tenant}`, `agent ${agent}`, `session ${session}`]) this.#held.add(group, id);
       this.#indexOrders(task);
@@ -142,6 +167,7 @@ export class TaskIndexes {
   #remove(task: StoredTask): void {
     const { id, tenant, agent, stage, session } = task;
     if (stage === 'ready') this.#countReady(task, -1);
+    this.#offered.delete(id);
     if (stage === 'held') {
       for (const group of [`tenant ${tenant}`, `agent ${agent}`, `session ${session}`]) this.#held.delete(group, id);
       this.#pendingOrders.delete(session!, id);

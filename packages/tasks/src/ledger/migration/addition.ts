@@ -1,5 +1,6 @@
-/** A column or an index that a release adds to the tables. Older releases must not notice it. */
+/** A table, a column or an index that a release adds to the tables. Older releases must not notice it. */
 export type Addition =
+  | { readonly table: string; readonly columns: string }
   | { readonly column: string; readonly table: string; readonly type: string }
   | {
       readonly index: string;
@@ -21,5 +22,6 @@ export interface MigratedStore {
 }
 
 export function describeAddition(addition: Addition): string {
+  if ('columns' in addition) return `table ${addition.table}`;
   return 'column' in addition ? `column ${addition.table}.${addition.column}` : `index ${addition.index}`;
 }

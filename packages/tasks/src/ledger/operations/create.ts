@@ -3,7 +3,7 @@ import { createReason } from '@whoa/core/embed';
 import type { CreateReceipt } from '../../store.ts';
 import type { CreateRequest, DriverReceipt } from '../driver.ts';
 import { toNewTask } from '../rules/new-task.ts';
-import { LIMITS, SIZES } from '../rules/rules.ts';
+import { LIMITS, OFFERED, SIZES } from '../rules/rules.ts';
 import { admit, endMerged, endUnstarted, findTaskConversation, receiptFor } from './queue.ts';
 import { delayUntil, promote } from './stage.ts';
 import { type OperationContext, type StoredTask, toHint, toRecord } from './tables.ts';
@@ -37,7 +37,8 @@ export function applyCreate(request: CreateRequest, context: OperationContext): 
 function whatIsFull(request: CreateRequest, { tables, rules }: OperationContext): CreateReceipt | undefined {
   const { agent, tenant } = request;
   const limit = rules.maxReady;
-  if (tables.countReady({ agent, tenant }, limit) >= limit) return { result: 'full', what: 'tasks', limit };
+  const readyQueue = tables.engine(agent) === undefined ? agent : OFFERED + agent;
+  if (tables.countReady({ agent: readyQueue, tenant }, limit) >= limit) return { result: 'full', what: 'tasks', limit };
   const bytes = findTaskConversation(request as Pick<StoredTask, 'tenant' | 'conversation'>, tables)?.historyBytes ?? 0;
   return bytes > SIZES.historyBytes ? { result: 'full', what: 'history', limit: SIZES.historyBytes } : undefined;
 }

@@ -1,14 +1,41 @@
 import type { PauseTarget } from '../../overview.ts';
 import type { RemoveReceipt } from '../../store.ts';
 import type { ConversationRef, TaskRef } from '../../task.ts';
-import type { Shared, ShareRequest } from '../driver.ts';
-import { resume } from './stage.ts';
+import type { DriverEngineReceipt, EngineRequest, Shared, ShareRequest } from '../driver.ts';
+import { LIMITS, OFFERED, OFFERED_SUSPECTS, SUSPECTS } from '../rules/rules.ts';
+import { place, resume } from './stage.ts';
 import { newStoreState, type OperationContext } from './tables.ts';
 
-/** Stops or resumes the delivery of an agent's or a tenant's tasks. */
-export function applyPause(target: PauseTarget, isPaused: boolean, context: OperationContext): void {
+/** Stops or resumes the delivery of an agent's or a tenant's tasks. Returns whether more must be offered again. */
+export function applyPause(target: PauseTarget, isPaused: boolean, context: OperationContext): boolean {
   context.tables.setPaused(target, isPaused);
-  if (!isPaused) resume(target, context);
+  if (isPaused) return false;
+  resume(target, context);
+  return repeatOffers(target, context.now, context) === LIMITS.maxOffers;
+}
+
+/** Lets an engine deliver an agent's tasks, or workers again, and moves some of those that wait. */
+export function applyEngine(
+  { agent, engine, lostBefore }: EngineRequest,
+  context: OperationContext,
+): DriverEngineReceipt {
+  const { tables, now } = context;
+  const present = tables.engine(agent);
+  if (present !== undefined && engine !== undefined && present !== engine)
+    return { result: 'refused', engine: present };
+  if (present !== engine) tables.setEngine(agent, engine);
+  const names = engine === undefined ? [OFFERED + agent, OFFERED_SUSPECTS + agent] : [agent, SUSPECTS + agent];
+  const moved = tables.readyIn(names, LIMITS.maxPromoted);
+  for (const task of moved) place(task, context);
+  const repeated = lostBefore === undefined ? 0 : repeatOffers({ agent }, lostBefore, context);
+  return { result: 'set', now, hasMore: moved.length === LIMITS.maxPromoted || repeated === LIMITS.maxOffers };
+}
+
+/** Makes offers count as lost that were repeated until a given time. Returns how many. */
+function repeatOffers(of: PauseTarget, until: number, { tables }: OperationContext): number {
+  const tasks = tables.offeredAgain(of, until, LIMITS.maxOffers);
+  for (const { offeredAt: _offeredAt, ...task } of tasks) tables.saveTask(task);
+  return tasks.length;
 }
 
 /** Keeps what a client found out, or tells one client that it is due. */

@@ -1,18 +1,35 @@
 import type { PauseTarget } from '../../overview.ts';
-import { LIMITS, SUSPECTS } from '../rules/rules.ts';
+import type { OfferedTask } from '../../store.ts';
+import { LIMITS, OFFERED, OFFERED_SUSPECTS, SUSPECTS } from '../rules/rules.ts';
 import { toAgent } from '../rules/suspects.ts';
 import { applyTransition } from '../rules/transitions.ts';
 import { endQuestions } from './questions.ts';
 import { type OperationContext, type ReadyQueue, type StoredTask, toHint, toReadyQueue } from './tables.ts';
 
-/** Makes a task ready, and notifies one waiting worker. */
-export function makeReady(task: StoredTask, { tables, now }: OperationContext): StoredTask {
-  const ready = applyTransition(task, 'ready', { now });
-  const readyQueue = toReadyQueue(ready);
-  tables.saveTask(ready);
+/** Makes a task ready, and notifies one waiting worker, or offers it to the engine of its agent. */
+export function makeReady(task: StoredTask, context: OperationContext): StoredTask {
+  const ready = applyTransition(task, 'ready', { now: context.now });
+  return place(ready, context);
+}
+
+/** Puts a ready task where its agent's tasks wait: for workers, or for its engine. */
+export function place(
+  { isOffered: _isOffered, offeredAt: _offeredAt, ...ready }: StoredTask,
+  { tables, now }: OperationContext,
+): StoredTask {
+  // A stop never waits for an engine.
+  const isOffered = ready.status !== 'cancelling' && tables.engine(ready.agent) !== undefined;
+  const placed = isOffered ? { ...ready, isOffered } : ready;
+  const readyQueue = toReadyQueue(placed);
+  tables.saveTask(placed);
   tables.openReadyQueue(readyQueue);
-  wakeWorker(readyQueue, { tables, now });
-  return ready;
+  if (isOffered) tables.notify({ type: 'offer', task: toOfferedTask(placed) });
+  else wakeWorker(readyQueue, { tables, now });
+  return placed;
+}
+
+export function toOfferedTask({ id, tenant, agent, priority, stage, stageAt }: StoredTask): OfferedTask {
+  return { id, tenant, agent, priority, ...(stage === 'delayed' && { startsAt: stageAt! }) };
 }
 
 /** Delays a task until a given time. */
@@ -34,7 +51,11 @@ export function promote(task: StoredTask, context: OperationContext): StoredTask
   const { tables, now } = context;
   const { policy: _policy, ...next } = task;
   const { notBefore, worker } = next;
-  if (notBefore !== undefined && notBefore > now) return delayUntil(next, notBefore, context);
+  if (notBefore !== undefined && notBefore > now) {
+    const delayed = delayUntil(next, notBefore, context);
+    if (tables.engine(next.agent) !== undefined) tables.notify({ type: 'offer', task: toOfferedTask(delayed) });
+    return delayed;
+  }
   if (worker === undefined) return makeReady(next, context);
   const later = delayUntil(next, now + LIMITS.preferredWorkerMs, context);
   tables.notify(toHint('preferred', later));
@@ -95,14 +116,31 @@ export function freeSlot({ tenant, agent }: StoredTask, context: OperationContex
   if (rules.maxRunningPerAgent !== undefined) resume({ agent }, context);
 }
 
-/** Lets workers take tasks of a tenant or an agent again. */
+/** Lets workers take tasks of a tenant or an agent again. Of those that engines deliver, the first are offered. */
 export function resume(target: PauseTarget, { tables, now }: Pick<OperationContext, 'tables' | 'now'>): void {
+  const offered = 'tenant' in target ? [] : [OFFERED_SUSPECTS + target.agent, OFFERED + target.agent];
   if ('tenant' in target) {
     for (const agent of tables.readyQueueNames(target.tenant)) {
+      if (agent.startsWith(OFFERED_SUSPECTS) || agent.startsWith(OFFERED)) {
+        const task = tables.firstReady({ agent, tenant: target.tenant });
+        if (task !== undefined) offerAgain(task, tables);
+        continue;
+      }
       tables.openReadyQueue({ agent, tenant: target.tenant });
       wakeWorker({ agent }, { tables, now });
     }
   } else if (tables.firstReadyQueue([target.agent, SUSPECTS + target.agent]) !== undefined) {
     wakeWorker(target, { tables, now });
   }
+  for (const task of offered.length === 0 ? [] : tables.readyIn(offered, 1)) offerAgain(task, tables);
+}
+
+/** Offers a task again that could not be taken before: now, or with the lost offers. */
+export function offerAgain(
+  { offeredAt: _offeredAt, ...task }: StoredTask,
+  tables: OperationContext['tables'],
+  { isSoon = true }: { readonly isSoon?: boolean } = {},
+): void {
+  tables.saveTask(task);
+  if (isSoon) tables.notify({ type: 'offer', task: toOfferedTask(task) });
 }

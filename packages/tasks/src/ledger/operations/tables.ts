@@ -33,6 +33,10 @@ export interface StoredTask extends TaskSummary {
   readonly charges?: number;
   /** The claim that was taken away last. Its worker may still release it, which takes the crash back. */
   readonly lostClaim?: string;
+  /** It became ready while an engine delivers its agent. */
+  readonly isOffered?: boolean;
+  /** When it was last offered to its engine again. Becoming ready clears it. */
+  readonly offeredAt?: number;
   /** That crash was charged. */
   readonly isCharged?: boolean;
   /** See `NewTask`. */
@@ -88,6 +92,8 @@ export interface StoreState {
   /** The grace time was given since the last beat. */
   readonly isGraceGranted: boolean;
   readonly sweepRequestedAt: number;
+  /** When a worker was last told of lost offers. */
+  readonly offersToldAt?: number;
   /** JSON text that one client found out for all, and when one last began to. */
   readonly shared?: string;
   readonly sharedAt?: number;
@@ -121,6 +127,12 @@ export interface StageTables {
   /** Returns the first task of a ready queue: highest priority, then longest ready. */
   firstReady(readyQueue: ReadyQueue): StoredTask | undefined;
   countReady(readyQueue: ReadyQueue, limit: number): number;
+  /** Returns tasks of any tenant that are ready in one of these ready queues. */
+  readyIn(names: readonly string[], limit: number): readonly StoredTask[];
+  /** Returns offered tasks that became ready, or were last offered again, until these times. */
+  lostOffers(until: { readonly readyAt: number; readonly offeredAt: number }, limit: number): readonly StoredTask[];
+  /** Returns tasks of an agent or a tenant that were offered again until a given time. */
+  offeredAgain(of: PauseTarget, until: number, limit: number): readonly StoredTask[];
   /** Returns the names of a tenant's ready queues with ready tasks, without `SETTLE`. */
   readyQueueNames(tenant: string): readonly string[];
   countHeld(of: { readonly tenant: string } | { readonly agent: string }, limit: number): number;
@@ -197,6 +209,9 @@ export interface Tables extends StageTables, SessionTables {
 
   isPaused(target: PauseTarget): boolean;
   setPaused(target: PauseTarget, isPaused: boolean): void;
+  /** Returns the engine that delivers an agent. */
+  engine(agent: string): string | undefined;
+  setEngine(agent: string, engine: string | undefined): void;
   /** Returns when the first of the ended tasks ended. */
   firstEnded(): number | undefined;
 
@@ -223,6 +238,7 @@ export interface Queries {
   /** Lists queues after a given one. */
   queues(after: ReadyQueue | undefined, limit: number): readonly Queue[];
   paused(limit: number): readonly PauseTarget[];
+  engines(): Readonly<Record<string, string>>;
   /** Counts the running tasks of each agent. */
   runningByAgent(): Readonly<Record<string, number>>;
   conversations(request: {
@@ -269,7 +285,8 @@ export function toHint(type: 'status' | 'cancel' | 'command' | 'preferred' | 'jo
 export function toSummary(task: StoredTask): TaskSummary {
   const { inputOwner: _owner, session: _session, released: _released, hasPendingOrders: _orders, ...rest } = task;
   const { charges: _charges, lostClaim: _lostClaim, isCharged: _isCharged, keepsQuestions: _keeps, ...open } = rest;
-  const { storedActivity, context: _context, questionCounts, claim, ...head } = open;
+  const { isOffered: _isOffered, offeredAt: _offeredAt, ...delivered } = open;
+  const { storedActivity, context: _context, questionCounts, claim, ...head } = delivered;
   return {
     ...head,
     ...(claim !== undefined && { claimHash: hashClaim(claim) }),

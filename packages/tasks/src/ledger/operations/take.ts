@@ -1,5 +1,14 @@
-import type { ClaimRequest, ClaimResult, TakenTask, TakeRequest, TakeResult } from '../../delivery/worker-store.ts';
-import { LIMITS, SETTLE, SUSPECTS, UNDO } from '../rules/rules.ts';
+import type {
+  ClaimRequest,
+  ClaimResult,
+  Offer,
+  OfferResult,
+  TakenTask,
+  TakeResult,
+} from '../../delivery/worker-store.ts';
+import type { OfferedTask } from '../../store.ts';
+import type { DriverTake } from '../driver.ts';
+import { LIMITS, OFFERED, OFFERED_SUSPECTS, SETTLE, SUSPECTS, UNDO } from '../rules/rules.ts';
 import { isFinalStatus } from '../rules/status.ts';
 import { isExempt, isSuspect, toAgent, toReadyQueueName } from '../rules/suspects.ts';
 import { applyTransition } from '../rules/transitions.ts';
@@ -7,13 +16,21 @@ import { recordContact } from './contact.ts';
 import { admitDebounced } from './create.ts';
 import { ordersFor, toLoad } from './orders.ts';
 import { failLost, holdsAsSuspect } from './session.ts';
-import { makeReady } from './stage.ts';
-import { type OperationContext, type ReadyQueue, type Session, type StoredTask, toHint, toSummary } from './tables.ts';
+import { makeReady, offerAgain, toOfferedTask } from './stage.ts';
+import {
+  newStoreState,
+  type OperationContext,
+  type ReadyQueue,
+  type Session,
+  type StoredTask,
+  toHint,
+  toSummary,
+} from './tables.ts';
 
 /** Takes ready tasks for a session, fairly across tenants. */
-export function applyTake(request: Required<TakeRequest>, context: OperationContext): TakeResult {
+export function applyTake(request: DriverTake, context: OperationContext): TakeResult {
   const { tables, now } = context;
-  const { session: id, takeNumber: number, worker, agents, limit } = request;
+  const { session: id, takeNumber: number, worker, agents, limit, offers } = request;
   const session = tables.session(id);
   if (session?.isOver || (session === undefined && number > 1)) return { result: 'session-ended' };
   const takeNumber = session?.takeNumber ?? 0;
@@ -22,24 +39,22 @@ export function applyTake(request: Required<TakeRequest>, context: OperationCont
   const expired = recordContact(request.leaseMs, context, { maySweep: true });
   if (number === takeNumber) {
     const tasks = takenBefore(session!, request, context);
-    return { result: 'taken', tasks, isRepeat: true, shouldSweep: expired, now };
+    const later = offers && { offers: offers.map(() => 'later' as const) };
+    return { result: 'taken', tasks, isRepeat: true, shouldSweep: expired, ...later, now };
   }
   promoteDue(context);
-  const claimed = takeReady(request, context);
+  const { taken: claimed, results } = takeReady(request, context);
   if (claimed.length > 0) recordHeld(request, claimed, { ...context, number });
   if (claimed.length < limit) tables.park(worker, agents, now);
   else tables.unpark(worker);
   const nextReadyAt = tables.nextDelayedAt();
   const tasks = withLoads(claimed, request.maxBytes, context);
   const next = nextReadyAt !== undefined && { nextReadyAt };
-  return { result: 'taken', tasks, isRepeat: false, shouldSweep: expired, now, ...next };
+  const offered = offers && { offers: results, lostOffers: findLostOffers(context) };
+  return { result: 'taken', tasks, isRepeat: false, shouldSweep: expired, ...offered, now, ...next };
 }
 
-function takenBefore(
-  session: Session,
-  { maxBytes }: Required<TakeRequest>,
-  context: OperationContext,
-): readonly TakenTask[] {
+function takenBefore(session: Session, { maxBytes }: DriverTake, context: OperationContext): readonly TakenTask[] {
   const tasks = session.lastTaken.flatMap((id) => context.tables.task(id) ?? []);
   // Exclude tasks that the session has since claimed by id: they already run.
   const held = tasks.filter((task) => task.stage === 'held' && task.claim === session.lastTakeClaim);
@@ -57,9 +72,30 @@ function promoteDue(context: OperationContext): void {
   }
 }
 
-function takeReady(request: Required<TakeRequest>, context: OperationContext): StoredTask[] {
+/** Tells one worker at a time which tasks must be offered again. */
+function findLostOffers({ tables, now }: OperationContext): readonly OfferedTask[] {
+  const state = tables.storeState() ?? newStoreState(now);
+  const { offersToldAt = -Infinity } = state;
+  if (now - offersToldAt < LIMITS.offerIntervalMs && offersToldAt <= now) return [];
+  tables.saveStoreState({ ...state, offersToldAt: now });
+  const until = { readyAt: now - LIMITS.lostOfferMs, offeredAt: now - LIMITS.repeatedOfferMs };
+  return tables.lostOffers(until, LIMITS.maxOffers).map(toOfferedTask);
+}
+
+export function applyOffered(ids: readonly string[], { tables, now }: OperationContext): void {
+  for (const id of ids) {
+    const task = tables.task(id);
+    if (task?.stage === 'ready' && task.isOffered === true) tables.saveTask({ ...task, offeredAt: now });
+  }
+}
+
+function takeReady(
+  request: DriverTake,
+  context: OperationContext,
+): { readonly taken: StoredTask[]; readonly results: readonly OfferResult[] } {
   const { tables, rules } = context;
   const taken: StoredTask[] = [];
+  let results: readonly OfferResult[] | undefined;
   const hasReserved = tables.hasReservedQueues();
   let mayTakeSuspect = hasReserved && currentSuspect(tables.session(request.session), tables) === undefined;
   const { maxRunningPerAgent = Infinity, maxRunningPerTenant = Infinity } = rules;
@@ -68,6 +104,33 @@ function takeReady(request: Required<TakeRequest>, context: OperationContext): S
     (maxRunningPerAgent === Infinity || tables.countHeld({ agent }, maxRunningPerAgent) < maxRunningPerAgent);
   const isFull = ({ tenant }: ReadyQueue): boolean =>
     tables.isPaused({ tenant }) || tables.countHeld({ tenant }, maxRunningPerTenant) >= maxRunningPerTenant;
+  const takeOffer = ({ agent, tenant, id }: Offer): OfferResult => {
+    if (taken.length >= request.limit) return 'later';
+    if (!isOpen(agent) || isFull({ agent, tenant })) return 'refused';
+    const names = [OFFERED_SUSPECTS + agent, OFFERED + agent];
+    const find = (name: string | undefined): StoredTask | undefined =>
+      name === undefined ? undefined : tables.firstReady({ agent: name, tenant });
+    const [suspect, other] = names.map(find);
+    const named = id === undefined ? undefined : tables.task(id);
+    const isThere = named?.stage === 'ready' && named.isOffered === true && named.tenant === tenant;
+    const task = id === undefined ? (mayTakeSuspect && suspect) || other : isThere ? named : undefined;
+    if (task === undefined || (isSuspect(task) && !mayTakeSuspect)) {
+      // It waits until a session without a suspect takes it.
+      const waiting = task ?? (id === undefined ? suspect : undefined);
+      if (waiting !== undefined) offerAgain(waiting, tables, { isSoon: false });
+      return 'refused';
+    }
+    const held = holdOrFail(task, request, context);
+    for (const name of names) if (find(name) === undefined) tables.closeReadyQueue({ agent: name, tenant });
+    if (held !== undefined) {
+      taken.push(held);
+      mayTakeSuspect &&= !isSuspect(task);
+    }
+    return 'taken';
+  };
+  const hasMore = ({ agent, tenant, id }: Offer): boolean =>
+    id === undefined &&
+    [OFFERED_SUSPECTS, OFFERED].some((start) => tables.firstReady({ agent: start + agent, tenant }) !== undefined);
   // What is being stopped comes first, no matter how many tenants wait.
   let exempt: readonly string[] = [SETTLE, ...(hasReserved ? request.agents.map((agent) => UNDO + agent) : [])];
   let agents = request.agents.filter(isOpen);
@@ -75,6 +138,12 @@ function takeReady(request: Required<TakeRequest>, context: OperationContext): S
     const suspects = mayTakeSuspect ? agents.map((agent) => SUSPECTS + agent) : [];
     const stopping = exempt.length > 0 ? tables.firstReadyQueue(exempt) : undefined;
     if (stopping === undefined) exempt = [];
+    if (stopping === undefined && results === undefined) {
+      const found = (request.offers ?? []).map((offer) => ({ offer, result: takeOffer(offer) }));
+      results = found.map(({ offer, result }) => (result === 'taken' && hasMore(offer) ? 'more' : result));
+      agents = agents.filter(isOpen);
+      continue;
+    }
     const readyQueue = stopping ?? tables.firstReadyQueue([...agents, ...suspects]);
     if (readyQueue === undefined) break;
     const isLimited = stopping === undefined;
@@ -91,7 +160,7 @@ function takeReady(request: Required<TakeRequest>, context: OperationContext): S
     const agent = toAgent(readyQueue.agent);
     if (isLimited && !isOpen(agent)) agents = agents.filter((one) => one !== agent);
   }
-  return taken;
+  return { taken, results: results ?? (request.offers ?? []).map(() => 'later' as const) };
 }
 
 /** Returns the suspect that a session holds. */

@@ -9,7 +9,7 @@ import type { Connection } from './connection/driver.ts';
 import { RULE_FILES } from './sql/rule-files.ts';
 
 /** The version of the functions. Each version has a separate schema, so that old processes keep theirs. */
-const VERSION = 1;
+const VERSION = 2;
 
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,56}$/;
 const { 'tables.sql': TABLES = '', ...FUNCTION_FILES } = RULE_FILES;
@@ -77,7 +77,7 @@ interface FoundLayout {
 
 /** Returns whether it has everything that this client needs: without an index it is only slower. */
 export function isUsable({ hasFunctions, missing }: FoundLayout): boolean {
-  return hasFunctions && !missing.some((one) => 'column' in one);
+  return hasFunctions && !missing.some((one) => 'table' in one);
 }
 
 /** Finds out what exists of a schema. Throws if it exists but cannot be used. */
@@ -106,7 +106,7 @@ export async function findLayout(connection: Connection, { schema, server }: Sch
     );
   }
   const isMissing = (one: Addition): boolean =>
-    !parts.includes('column' in one ? `${one.table}.${one.column}` : one.index);
+    !parts.includes('index' in one ? one.index : `${one.table}.${'column' in one ? one.column : 'ctid'}`);
   return { format, hasFunctions, missing: ADDITIONS.filter(isMissing) };
 }
 
@@ -127,7 +127,9 @@ export async function layOut(connection: Connection, ref: SchemaRef): Promise<vo
       await connection.query(qualify('INSERT INTO whoa.layout (format) VALUES ($1)', schema), [FORMAT]);
     }
     for (const one of found.missing) {
-      if ('column' in one) {
+      if ('columns' in one) {
+        await connection.query(qualify(`CREATE TABLE whoa.${one.table} (${one.columns})`, schema));
+      } else if ('column' in one) {
         await connection.query(qualify(`ALTER TABLE whoa.${one.table} ADD COLUMN ${one.column} ${one.type}`, schema));
         // An index of a table with rows would keep writers waiting: `createIndexes` adds it.
       } else if (isNew) await connection.query(qualify(`CREATE INDEX ${one.index} ON whoa.${one.on}`, schema));
@@ -147,7 +149,7 @@ export async function layOut(connection: Connection, ref: SchemaRef): Promise<vo
 export async function createIndexes(connection: Connection, ref: SchemaRef): Promise<void> {
   const { missing } = await findLayout(connection, ref);
   for (const one of missing) {
-    if ('column' in one) continue;
+    if (!('index' in one)) continue;
     await connection.query(qualify(`DROP INDEX CONCURRENTLY IF EXISTS whoa.${one.index}`, ref.schema));
     await connection.query(qualify(`CREATE INDEX CONCURRENTLY ${one.index} ON whoa.${one.on}`, ref.schema));
   }

@@ -2,7 +2,15 @@ import type { PauseTarget, WorkersSnapshot } from '../../overview.ts';
 import type { Question } from '../../question.ts';
 import type { RemoveReceipt } from '../../store.ts';
 import type { ConversationRef, TaskRef } from '../../task.ts';
-import type { QuestionsRequest, QueuesRequest, QueuesSnapshot, Shared, ShareRequest } from '../driver.ts';
+import type {
+  DriverEngineReceipt,
+  EngineRequest,
+  QuestionsRequest,
+  QueuesRequest,
+  QueuesSnapshot,
+  Shared,
+  ShareRequest,
+} from '../driver.ts';
 import { DEFAULTS } from '../rules/rules.ts';
 import type { TaskStatus } from '../rules/status.ts';
 import { Reads } from './reads.ts';
@@ -52,10 +60,16 @@ export abstract class Overview extends Reads {
     return found.map(toQuestion);
   }
 
-  async pause(target: PauseTarget, isPaused: boolean): Promise<void> {
+  pause(target: PauseTarget, isPaused: boolean): Promise<boolean> {
     checkNames(target);
     const [[kind, name] = []] = Object.entries(target);
-    await this.functions.call('pause', 'pause', { of_kind: kind, of_name: name, is_paused: isPaused });
+    return this.functions.call('pause', 'pause', { of_kind: kind, of_name: name, is_paused: isPaused });
+  }
+
+  setEngine({ agent, engine, lostBefore }: EngineRequest): Promise<DriverEngineReceipt> {
+    checkNames({ agent, engine });
+    const values = { of_agent: agent, of_engine: engine ?? null, lost_before: lostBefore ?? null };
+    return this.functions.call('setEngine', 'set_engine', values);
   }
 
   remove(target: TaskRef | ConversationRef): Promise<RemoveReceipt> {

@@ -6,12 +6,12 @@ import type {
   Heartbeat,
   HeartbeatResult,
   HeldTask,
+  OfferResult,
   Orders,
   ParkReceipt,
   SeenByWorker,
   SessionRef,
   SweepResult,
-  TakeRequest,
   TakeResult,
   TaskLoad,
   TaskOrders,
@@ -34,6 +34,7 @@ import type {
   DriverAnswer,
   DriverBatch,
   DriverReceipt,
+  DriverTake,
   FinishRequest,
   StopRequest,
   StoreDriver,
@@ -43,6 +44,7 @@ import { findBackgroundOwner } from '../rules/background.ts';
 import { type Batches, createBatches, isShareable } from './batches.ts';
 import type { Database, NamedValues } from './connection/database.ts';
 import { checkClaim, DatabaseFunctions, MAX_INT } from './functions.ts';
+import { type OfferRow, toOfferedTask } from './hints.ts';
 import { Overview } from './overview.ts';
 import { Purger } from './purger.ts';
 import type { RecordRow, ShownLoad, ShownOrders, ShownTaken } from './rows.ts';
@@ -115,23 +117,40 @@ export class PostgresDriver extends Overview implements StoreDriver {
     return { result: 'created', task, superseded, ...(steered !== undefined && { steered }) };
   }
 
-  async take(request: Required<TakeRequest>): Promise<TakeResult> {
-    const { session, takeNumber, worker, agents, leaseMs, limit, claim, maxBytes } = request;
+  async take(request: DriverTake): Promise<TakeResult> {
+    const { session, takeNumber, worker, agents, leaseMs, limit, claim, maxBytes, offers } = request;
     for (const name of [session, worker, claim, ...agents]) checkText('worker, agents', name);
+    for (const { agent, tenant, id } of offers ?? []) checkNames({ agent, tenant, id });
     type Taken = Extract<TakeResult, { result: 'taken' }>;
-    type Shown = Omit<Taken, 'tasks' | 'nextAt'> & {
+    type Shown = Omit<Taken, 'tasks' | 'nextAt' | 'offers' | 'lostOffers'> & {
+      readonly offers?: readonly OfferResult[] | null;
+      readonly lost?: readonly OfferRow[] | null;
       readonly tasks: readonly ShownTaken[] | null;
       readonly nextAt?: number | null;
     };
     const by = { session_id: session, p_worker: worker, of_lease_ms: leaseMs, own_claim: claim };
     const wanted = { number: Math.min(takeNumber, MAX_INT), agents, p_limit: limit, max_bytes: maxBytes };
-    const values = { ...by, ...wanted, after_tenant: this.#lastTenant, max_attempts: this.#options.rules.maxAttempts };
+    const offered = {
+      offer_agents: offers?.map((one) => one.agent) ?? null,
+      offer_tenants: offers?.map((one) => one.tenant) ?? null,
+      offer_ids: offers?.map(({ id = null }) => id) ?? null,
+    };
+    const rest = { after_tenant: this.#lastTenant, max_attempts: this.#options.rules.maxAttempts };
+    const values = { ...by, ...wanted, ...rest, ...offered };
     const answer = await this.functions.call<Shown | Exclude<TakeResult, Taken>>('take', 'take', values);
     if (answer.result !== 'taken') return answer;
-    const { now, isRepeat, shouldSweep, nextAt } = answer;
+    const { now, isRepeat, shouldSweep, nextAt, lost } = answer;
     const tasks = (answer.tasks ?? []).map((task) => toTaken(task, now));
     this.#lastTenant = tasks.at(-1)?.task.tenant ?? this.#lastTenant;
-    return { result: 'taken', tasks, isRepeat, shouldSweep, now, ...(nextAt != null && { nextReadyAt: nextAt }) };
+    const next = nextAt != null && { nextReadyAt: nextAt };
+    const results = offers && { offers: answer.offers ?? offers.map(() => 'later' as const) };
+    const again = offers && !isRepeat && { lostOffers: lost?.map(toOfferedTask) ?? [] };
+    return { result: 'taken', tasks, isRepeat, shouldSweep, ...results, ...again, now, ...next };
+  }
+
+  async noteOffered(ids: readonly string[]): Promise<void> {
+    for (const id of ids) checkText('ids', id);
+    await this.functions.call('noteOffered', 'note_offered', { ids });
   }
 
   async claim(id: string, request: Required<ClaimRequest>): Promise<ClaimResult> {

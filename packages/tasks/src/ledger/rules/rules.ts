@@ -41,6 +41,9 @@ export const SETTLE = '*';
 export const SUSPECTS = '*?';
 /** Starts the name of the ready queue for cancelled tasks whose calls must be undone by a worker that has their agent. */
 export const UNDO = '*!';
+/** Start the names of the ready queues of an agent that an engine delivers. Workers take from them only what it offers. */
+export const OFFERED_SUSPECTS = '*}';
+export const OFFERED = '*~';
 /** The first name after those of all these ready queues, in byte order. */
 export const AFTER_RESERVED = '+';
 
@@ -77,6 +80,12 @@ export const LIMITS = {
   suspectWaitMs: 1_000,
   /** A waiting worker is notified until this long after its last take. */
   idleWorkerTtlMs: 120_000,
+  /** How long a task waits until it is offered to its engine again: after it became ready, and after each such offer. */
+  lostOfferMs: 5_000,
+  repeatedOfferMs: 600_000,
+  /** In this time only one worker is told of lost offers, and of how many at most. */
+  offerIntervalMs: 1_000,
+  maxOffers: 1_000,
   /** In this time only one worker is asked to sweep. */
   sweepRequestIntervalMs: 1_000,
   /** How long a session is kept after it ended or last held a task. */

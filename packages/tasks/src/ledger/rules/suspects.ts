@@ -1,4 +1,4 @@
-import { LIMITS, SETTLE, SUSPECTS, UNDO } from './rules.ts';
+import { LIMITS, OFFERED, OFFERED_SUSPECTS, SETTLE, SUSPECTS, UNDO } from './rules.ts';
 import type { TaskStatus } from './status.ts';
 
 interface ReadyQueueTask {
@@ -6,6 +6,7 @@ interface ReadyQueueTask {
   readonly status: TaskStatus;
   readonly attempts: number;
   readonly stop?: { readonly undo: boolean };
+  readonly isOffered?: boolean;
 }
 
 /** Returns whether a task that no worker holds is a suspect: its workers may have crashed because of it. */
@@ -16,14 +17,13 @@ export function isSuspect({ status, attempts }: Pick<ReadyQueueTask, 'status' | 
 /** Returns the name of the ready queue in which a task waits when it is ready. */
 export function toReadyQueueName(task: ReadyQueueTask): string {
   if (task.status === 'cancelling') return task.stop?.undo === true ? UNDO + task.agent : SETTLE;
+  if (task.isOffered === true) return (isSuspect(task) ? OFFERED_SUSPECTS : OFFERED) + task.agent;
   return isSuspect(task) ? SUSPECTS + task.agent : task.agent;
 }
 
 /** Returns the agent of a ready queue; `SETTLE` if any worker can take its tasks. */
 export function toAgent(readyQueue: string): string {
-  return readyQueue.startsWith(SUSPECTS) || readyQueue.startsWith(UNDO)
-    ? readyQueue.slice(SUSPECTS.length)
-    : readyQueue;
+  return readyQueue.startsWith(SETTLE) && readyQueue !== SETTLE ? readyQueue.slice(SUSPECTS.length) : readyQueue;
 }
 
 /** Returns whether a ready queue's tasks are delivered despite pauses and limits: a cancel must not wait for either. */

@@ -43,7 +43,7 @@ export const TRANSITIONS: Readonly<Record<TransitionName, Transition>> = {
     plus: { epoch: 1, attempts: 1 },
     given: ['session', 'claim', 'worker'],
     first: ['startedAt'],
-    none: ['stageAt', 'policy', 'released'],
+    none: ['stageAt', 'policy', 'released', 'offeredAt'],
     hasPendingOrders: 'ordered',
   },
   /** Handed back; `ready` follows. */

@@ -57,7 +57,7 @@ export class Database {
     return ADDITIONS.filter((one) =>
       'column' in one
         ? !has('SELECT 1 FROM pragma_table_info(?) WHERE name = ?', [one.table, one.column])
-        : !has("SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?", [one.index]),
+        : !has('SELECT 1 FROM sqlite_schema WHERE name = ?', ['index' in one ? one.index : one.table]),
     );
   }
 
@@ -112,7 +112,8 @@ export class Database {
   #create(): void {
     this.#sqlite.exec(`${SCHEMA}; INSERT OR IGNORE INTO store_state (id, tick, state) VALUES (0, 0, '')`);
     for (const one of this.missing()) {
-      if ('column' in one) this.#sqlite.exec(`ALTER TABLE ${one.table} ADD COLUMN ${one.column} ${one.type}`);
+      if ('columns' in one) this.#sqlite.exec(`CREATE TABLE ${one.table} (${one.columns})`);
+      else if ('column' in one) this.#sqlite.exec(`ALTER TABLE ${one.table} ADD COLUMN ${one.column} ${one.type}`);
       else this.#sqlite.exec(`CREATE INDEX ${one.index} ON ${one.on}`);
     }
     if (this.format > 0) return;

@@ -8,12 +8,19 @@ import type {
   StoreState,
   Tables,
 } from '../operations/tables.ts';
-import { AFTER_RESERVED, LIMITS, SETTLE } from '../rules/rules.ts';
+import { AFTER_RESERVED, LIMITS, OFFERED, OFFERED_SUSPECTS, SETTLE } from '../rules/rules.ts';
 import { type Database, parseRecord } from './database.ts';
 
 type Delivery = Omit<StageTables, 'firstExpired'> &
   SessionTables &
-  Pick<Tables, 'isPaused' | 'setPaused' | 'firstEnded'>;
+  Pick<Tables, 'isPaused' | 'setPaused' | 'engine' | 'setEngine' | 'firstEnded'>;
+
+/** Both name what the index of offers leaves out. */
+const OFFERS = `SELECT record FROM tasks WHERE stage = 'ready' AND readyQueue >= '${OFFERED_SUSPECTS}' AND readyQueue < '${AFTER_RESERVED}'`;
+const LOST_OFFERS = `
+SELECT record FROM (${OFFERS} AND offeredAt IS NULL AND stageAt <= ? ORDER BY stageAt LIMIT ?)
+UNION ALL SELECT record FROM (${OFFERS} AND offeredAt <= ? ORDER BY offeredAt LIMIT ?) LIMIT ?
+`;
 
 const FIRST_OVERDUE = "SELECT record FROM tasks WHERE status = 'init' AND deadline <= ? ORDER BY deadline, id LIMIT 1";
 
@@ -32,6 +39,22 @@ export function deliveryTables(database: Database, note: (task: StoredTask) => S
     setPaused: (target, isPaused) => {
       const sql = isPaused ? 'INSERT OR IGNORE INTO paused (target) VALUES (?)' : 'DELETE FROM paused WHERE target = ?';
       database.run(sql, [JSON.stringify(target)]);
+    },
+    engine: (agent) =>
+      database.get('SELECT engine FROM engines WHERE agent = ?', [agent])?.['engine'] as string | undefined,
+    setEngine: (agent, engine) => {
+      if (engine === undefined) database.run('DELETE FROM engines WHERE agent = ?', [agent]);
+      else database.run('INSERT OR REPLACE INTO engines (agent, engine) VALUES (?, ?)', [agent, engine]);
+    },
+    readyIn: (names, limit) => {
+      const sql = "SELECT record FROM tasks WHERE stage = 'ready' AND readyQueue = ? LIMIT ?";
+      return names.flatMap((name) => tasks(database.all(sql, [name, limit]))).slice(0, limit);
+    },
+    lostOffers: ({ readyAt, offeredAt }, limit) =>
+      tasks(database.all(LOST_OFFERS, [readyAt, limit, offeredAt, limit, limit])),
+    offeredAgain: (of, until, limit) => {
+      const [field, name] = 'tenant' in of ? ['tenant', of.tenant] : ['agent', of.agent];
+      return tasks(database.all(`${OFFERS} AND offeredAt <= ? AND ${field} = ? LIMIT ?`, [until, name, limit]));
     },
     firstReady: ({ agent, tenant }) =>
       task(
@@ -66,6 +89,9 @@ export function deliveryTables(database: Database, note: (task: StoredTask) => S
 type ReadyQueues = Omit<
   StageTables,
   | 'firstReady'
+  | 'readyIn'
+  | 'lostOffers'
+  | 'offeredAgain'
   | 'firstOverdue'
   | 'firstExpired'
   | 'due'
@@ -89,7 +115,7 @@ function readyQueueTables(database: Database): ReadyQueues & Pick<Tables, 'first
       void database.run('DELETE FROM ready_queues WHERE agent = ? AND tenant = ?', [agent, tenant]),
     hasReservedQueues: () => {
       const sql = 'SELECT 1 FROM ready_queues WHERE agent > ? AND agent < ? LIMIT 1';
-      return database.get(sql, [SETTLE, AFTER_RESERVED]) !== undefined;
+      return database.get(sql, [SETTLE, OFFERED]) !== undefined;
     },
     firstReadyQueue: (agents) => {
       const readyQueues = agents.flatMap(

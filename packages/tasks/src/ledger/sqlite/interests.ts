@@ -61,7 +61,8 @@ export class SqliteInterests {
 
   /** Returns the inboxes that want these hints. Call it in the transaction of the change. */
   find(hints: readonly Hint[]): (readonly [inbox: string, hint: Hint])[] {
-    return hints.flatMap((hint) => {
+    return hints.flatMap((hint): (readonly [inbox: string, hint: Hint])[] => {
+      if (hint.type === 'offer') return [['', hint]];
       const rows = this.#database.all(FIND, [...toNames(hint), Date.now()]);
       return [...new Set(rows.map(({ inbox }) => String(inbox)))].map((inbox) => [inbox, hint] as const);
     });
@@ -71,7 +72,7 @@ export class SqliteInterests {
 /** The names under which processes want to hear of a change: always six. */
 function toNames(hint: Hint): readonly string[] {
   if (hint.type === 'resync') return ['*', '', '', '', '', ''];
-  if (hint.type === 'frame') return [];
+  if (hint.type === 'frame' || hint.type === 'offer') return [];
   const worker = `w:${hint.worker ?? ''}`;
   if (hint.type === 'ready' || hint.type === 'watched') return [worker, '', '', '', '', ''];
   const { id, tenant, conversation = '' } = hint;

@@ -30,7 +30,15 @@ const READY = "SELECT 1 FROM tasks WHERE stage = 'ready' AND tenant = ? AND read
 
 type Overview = Pick<
   Queries,
-  'countStatus' | 'tenants' | 'sessions' | 'waiters' | 'queues' | 'runningByAgent' | 'paused' | 'conversations'
+  | 'countStatus'
+  | 'tenants'
+  | 'sessions'
+  | 'waiters'
+  | 'queues'
+  | 'runningByAgent'
+  | 'paused'
+  | 'engines'
+  | 'conversations'
 >;
 
 /** Queries for operators. */
@@ -54,6 +62,10 @@ export function overviewTables(database: Database): Overview {
       database.all('SELECT target FROM paused ORDER BY target LIMIT ?', [limit]).map((row) => {
         return JSON.parse(row['target'] as string) as PauseTarget;
       }),
+    engines: () => {
+      const rows = database.all('SELECT agent, engine FROM engines ORDER BY agent');
+      return Object.fromEntries(rows.map((row) => [String(row['agent']), String(row['engine'])]));
+    },
     conversations: ({ tenant, after, limit }) =>
       database
         .all(

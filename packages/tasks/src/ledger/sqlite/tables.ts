@@ -143,6 +143,7 @@ const COLUMNS = [
   'stageAt',
   'session',
   'hasPendingOrders',
+  'offeredAt',
 ] as const;
 type Column = (typeof COLUMNS)[number];
 
@@ -167,6 +168,7 @@ function toColumns(task: StoredTask): Record<Column, Value> {
     priority,
     stageAt,
     session: isHeld ? session : null,
+    offeredAt: task.offeredAt ?? null,
     hasPendingOrders: isHeld ? Number(hasPendingOrders) : null,
   };
 }

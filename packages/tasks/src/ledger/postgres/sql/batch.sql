@@ -10,6 +10,7 @@ CREATE FUNCTION fn.create_many(
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now float8 := fn.now_ms(); full_queues text[]; created text[]; ready_queue record; task whoa.tasks;
+  is_delivered boolean := EXISTS (SELECT FROM whoa.engines e WHERE e.agent = ANY (agents));
 BEGIN
   SELECT array_agg(l.agent || ' ' || l.tenant) INTO full_queues FROM (
     SELECT DISTINCT n.agent, n.tenant FROM unnest(agents, tenants) AS n (agent, tenant)
@@ -26,7 +27,8 @@ BEGIN
       status, commands_waiting, epoch, attempts, crashes, order_number, position, journal_bytes, commands_sent, created_at
     )
     SELECT g.id, g.tenant, g.agent, g.title, g.key, CASE WHEN g.key IS NOT NULL THEN g.nonce END, g.priority, g.not_before,
-      n.stage, n.stage_at, CASE WHEN n.stage = 'ready' THEN g.agent END, g.preferred_worker, g.id, g.traceparent, g.starter,
+      n.stage, n.stage_at, CASE WHEN n.stage <> 'ready' THEN NULL WHEN is_delivered THEN fn.to_ready_queue(g.agent, 'init', false, 0)
+        ELSE g.agent END, g.preferred_worker, g.id, g.traceparent, g.starter,
       -- Values: create
       'init', 0, 0, 0, 0, 0, 0, 0, 0, now
     FROM given g CROSS JOIN LATERAL fn.next_stage(g.not_before, g.preferred_worker, now) n
@@ -40,12 +42,14 @@ BEGIN
       AS n (id, agent, preferred_worker, not_before)
     WHERE n.id = ANY (created) AND n.preferred_worker IS NULL AND (n.not_before > now) IS NOT TRUE GROUP BY n.agent
   LOOP
+    CONTINUE WHEN is_delivered AND fn.has_engine(ready_queue.agent);
     FOR i IN 1 .. ready_queue.tasks LOOP EXIT WHEN NOT fn.wake_worker(ready_queue.agent, now); END LOOP;
   END LOOP;
-  IF fn.is_watched() OR array_remove(preferred_workers, NULL) <> '{}' THEN
+  IF is_delivered OR fn.is_watched() OR array_remove(preferred_workers, NULL) <> '{}' THEN
     FOR task IN SELECT * FROM whoa.tasks t WHERE t.id = ANY (created) LOOP
       PERFORM fn.notify('status', task);
-      IF task.stage = 'delayed' THEN PERFORM fn.announce(task, now); END IF;
+      IF task.stage = 'delayed' OR task.ready_queue >= '*}' /*OFFERED_SUSPECTS*/ COLLATE "C"
+        AND task.ready_queue < '+' /*AFTER_RESERVED*/ COLLATE "C" THEN PERFORM fn.announce(task, now); END IF;
     END LOOP;
   END IF;
   RETURN json_build_object('now', now, 'created', created);

@@ -83,7 +83,8 @@ BEGIN
   ) VALUES (
     task_id, p_tenant, of_agent, of_conversation, create_task.title, of_key, CASE WHEN of_key IS NOT NULL THEN p_nonce END,
     ended, given_to, of_priority, create_task.not_before, create_task.deadline,
-    new_stage, CASE WHEN new_stage <> 'queued' THEN new_stage_at END, CASE WHEN new_stage = 'ready' THEN of_agent END,
+    new_stage, CASE WHEN new_stage <> 'queued' THEN new_stage_at END,
+    CASE WHEN new_stage = 'ready' THEN fn.to_ready_queue(of_agent, 'init', false, 0) END,
     new_policy, preferred_worker, of_owner, of_context, create_task.traceparent, starter, create_task.keeps_questions,
     -- Values: create
     'init', 0, 0, 0, 0, 0, 0, 0, 0, now
@@ -114,12 +115,12 @@ DECLARE
   known float8;
 BEGIN
   IF p_limit <= 1000 THEN
-    RETURN fn.count_ready(of_queue, p_tenant, p_limit) >= p_limit;
+    RETURN fn.count_ready(fn.to_ready_queue(of_queue, 'init', false, 0), p_tenant, p_limit) >= p_limit;
   END IF;
   SELECT c.until INTO known FROM whoa.capped c WHERE c.ready_queue = of_queue AND c.tenant = p_tenant;
   IF known > now THEN RETURN true; END IF;
   IF known IS NULL AND random() * p_limit > 20 THEN RETURN false; END IF;
-  IF fn.count_ready(of_queue, p_tenant, p_limit) >= p_limit THEN
+  IF fn.count_ready(fn.to_ready_queue(of_queue, 'init', false, 0), p_tenant, p_limit) >= p_limit THEN
     INSERT INTO whoa.capped (ready_queue, tenant, until) VALUES (of_queue, p_tenant, now + p_limit / 20)
     ON CONFLICT (ready_queue, tenant) DO UPDATE SET until = excluded.until;
     RETURN true;

@@ -84,6 +84,14 @@ BEGIN
 END $$;
 
 CREATE FUNCTION fn.pending_notifications() RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  offers text := coalesce(current_setting('whoa_store.offers', true), ''); hints json := fn.hint_notifications();
+BEGIN
+  IF offers = '' THEN RETURN hints; END IF;
+  RETURN ('[' || CASE WHEN hints IS NULL THEN left(offers, -1) ELSE offers || substr(left(hints::text, -1), 2) END || ']')::json;
+END $$;
+
+CREATE FUNCTION fn.hint_notifications() RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   IF current_setting('whoa_store.notifications', true) <> '' THEN RETURN current_setting('whoa_store.notifications')::json; END IF;
   IF coalesce(current_setting('whoa_store.hints', true), '') = '' THEN RETURN NULL; END IF;

@@ -58,7 +58,7 @@ BEGIN
 END $$;
 
 -- Jumps to the next queue in the index each time, no matter how many tasks are ready in one.
--- Returns the queue after a given one, with an agent that may have three ready queues.
+-- Returns the queue after a given one, with an agent that may have several ready queues.
 CREATE FUNCTION fn.next_queue(INOUT of_agent text, INOUT p_tenant text) LANGUAGE plpgsql STABLE AS $$
 DECLARE
   after text COLLATE "C" := of_agent; after_tenant text COLLATE "C" := p_tenant;
@@ -70,21 +70,20 @@ BEGIN
     UNION ALL (SELECT fn.to_agent(t.ready_queue) AS agent, t.tenant FROM whoa.tasks t
       WHERE t.stage = 'ready' AND (t.ready_queue, t.tenant) > (after, after_tenant) AND t.ready_queue >= '+' /*AFTER_RESERVED*/
       ORDER BY t.ready_queue, t.tenant LIMIT 1)
-    UNION ALL (SELECT fn.to_agent(t.ready_queue) AS agent, t.tenant FROM whoa.tasks t
-      WHERE t.stage = 'ready' AND (t.ready_queue, t.tenant) > ('*?' /*SUSPECTS*/ || after, after_tenant)
-        AND t.ready_queue < '*@' /*AFTER_SUSPECTS*/
-      ORDER BY t.ready_queue, t.tenant LIMIT 1)
-    UNION ALL (SELECT fn.to_agent(t.ready_queue) AS agent, t.tenant FROM whoa.tasks t
-      WHERE t.stage = 'ready' AND (t.ready_queue, t.tenant) > ('*!' /*UNDO*/ || after, after_tenant) AND t.ready_queue < '*"' /*AFTER_UNDO*/
-      ORDER BY t.ready_queue, t.tenant LIMIT 1)
+    UNION ALL (SELECT n.agent, n.tenant FROM (VALUES ('*!' /*UNDO*/, '*"' /*AFTER_UNDO*/), ('*?' /*SUSPECTS*/, '*@' /*AFTER_SUSPECTS*/),
+        ('*}' /*OFFERED_SUSPECTS*/, '*~' /*OFFERED*/), ('*~' /*OFFERED*/, '+' /*AFTER_RESERVED*/)) AS r (first, behind)
+      CROSS JOIN LATERAL (SELECT fn.to_agent(t.ready_queue) AS agent, t.tenant FROM whoa.tasks t
+        WHERE t.stage = 'ready' AND (t.ready_queue, t.tenant) > (r.first || after, after_tenant) AND t.ready_queue < r.behind
+        ORDER BY t.ready_queue, t.tenant LIMIT 1) n)
   ) q ORDER BY q.agent COLLATE "C", q.tenant COLLATE "C" LIMIT 1;
 END $$;
 
--- Reads: tasks, waiters, paused. Locks and writes: nothing. Returns: a page; the first also has what runs and what is paused.
+-- Reads: tasks, waiters, paused, engines. Locks and writes: nothing. Returns: a page; the first also has what runs and what is paused.
 CREATE FUNCTION fn.list_queues(after_queue text, after_tenant text, page int, p_limit int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   queues json[] := '{}'; of_queue text COLLATE "C" := after_queue; p_tenant text COLLATE "C" := after_tenant;
-  has_reserved boolean := fn.has_reserved(); is_first boolean := after_queue = ''; running json := '{}';
+  has_reserved boolean := EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue > '*' /*SETTLE*/
+    AND t.ready_queue < '+' /*AFTER_RESERVED*/); is_first boolean := after_queue = ''; running json := '{}';
   agents text[] := '{}'; ready_queues text[]; ready int; now float8 := fn.now_ms();
 BEGIN
   WHILE cardinality(queues) < page LOOP
@@ -95,7 +94,8 @@ BEGIN
       WHERE t.stage = 'ready' AND (t.ready_queue, t.tenant) > (of_queue, p_tenant) ORDER BY t.ready_queue, t.tenant LIMIT 1;
     END IF;
     EXIT WHEN of_queue IS NULL;
-    ready_queues := CASE WHEN has_reserved THEN ARRAY[of_queue, '*?' /*SUSPECTS*/ || of_queue, '*!' /*UNDO*/ || of_queue]
+    ready_queues := CASE WHEN has_reserved THEN ARRAY[of_queue, '*?' /*SUSPECTS*/ || of_queue, '*!' /*UNDO*/ || of_queue,
+      '*}' /*OFFERED_SUSPECTS*/ || of_queue, '*~' /*OFFERED*/ || of_queue]
       ELSE ARRAY[of_queue] END;
     -- All queues of a page share the limit up to which they are counted.
     ready := (SELECT sum(fn.count_ready(l, p_tenant, greatest(p_limit, 100))) FROM unnest(ready_queues) AS l);
@@ -110,6 +110,7 @@ BEGIN
     'waiting', (SELECT coalesce(json_object_agg(w.agent, w.number), '{}') FROM (
       SELECT w.agent, count(*) AS number FROM whoa.waiters w
       WHERE w.agent = ANY (agents) AND w.at >= now - 120000 /*idleWorkerTtlMs*/ GROUP BY w.agent) w),
+    'engines', (SELECT coalesce(json_object_agg(e.agent, e.engine), '{}') FROM whoa.engines e WHERE is_first),
     'paused', (SELECT coalesce(json_agg(json_build_object(p.kind, p.name)), '[]') FROM (
       SELECT * FROM whoa.paused WHERE is_first ORDER BY kind, name LIMIT page) p));
 END $$;

@@ -190,5 +190,5 @@ BEGIN
     WHERE t.id = task_id RETURNING * INTO task;
   END IF;
   PERFORM fn.free_slot(task.tenant, task.agent, now);
-  IF delay_ms = 0 THEN PERFORM fn.wake_worker(task.ready_queue, now); END IF;
+  IF delay_ms = 0 THEN PERFORM fn.tell_ready(task, now); END IF;
 END $$;

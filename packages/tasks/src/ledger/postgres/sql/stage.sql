@@ -1,10 +1,45 @@
 -- The stages of a live task, who is notified, and how it ends. See `operations/stage.ts`.
 
 -- Returns the name of the ready queue in which a task waits when it is ready. Any worker can settle a task.
-CREATE FUNCTION fn.to_ready_queue(agent text, status text, undo boolean, attempts int) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE FUNCTION fn.to_ready_queue(agent text, status text, undo boolean, attempts int) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
   IF status = 'cancelling' THEN RETURN CASE WHEN undo THEN '*!' /*UNDO*/ || agent ELSE '*' /*SETTLE*/ END; END IF;
+  IF fn.has_engine(agent) THEN
+    RETURN CASE WHEN fn.is_suspect(status, attempts) THEN '*}' /*OFFERED_SUSPECTS*/ ELSE '*~' /*OFFERED*/ END || agent;
+  END IF;
   RETURN CASE WHEN fn.is_suspect(status, attempts) THEN '*?' /*SUSPECTS*/ || agent ELSE agent END;
+END $$;
+
+-- Returns whether an engine delivers an agent. Until the end of the transaction it then stays so: what becomes ready must not
+-- be left behind when the engine is taken back. Not the other way round: workers take it, as before.
+CREATE FUNCTION fn.has_engine(of_agent text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM whoa.engines e WHERE e.agent = of_agent) THEN RETURN false; END IF;
+  PERFORM pg_advisory_xact_lock_shared(hashtextextended('whoa. engine ' || of_agent, 0));
+  RETURN EXISTS (SELECT FROM whoa.engines e WHERE e.agent = of_agent);
+END $$;
+
+-- A task as engines are offered it.
+CREATE FUNCTION fn.offered_task(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN json_build_array(task.id, task.tenant, task.agent, task.priority, CASE WHEN task.stage = 'delayed' THEN task.stage_at END);
+END $$;
+
+-- Has the caller offer a task after the commit.
+CREATE FUNCTION fn.add_offer(task whoa.tasks) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('whoa_store.offers', coalesce(current_setting('whoa_store.offers', true), '')
+    || json_build_array('', json_build_array('offer', NULL, NULL, NULL, NULL, fn.offered_task(task))) || ',', true);
+END $$;
+
+-- Tells one worker that waits for it that a task is ready, or has it offered to its engine.
+CREATE FUNCTION fn.tell_ready(task whoa.tasks, now float8) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF task.ready_queue >= '*}' /*OFFERED_SUSPECTS*/ COLLATE "C" AND task.ready_queue < '+' /*AFTER_RESERVED*/ COLLATE "C" THEN
+    PERFORM fn.add_offer(task);
+  ELSE
+    PERFORM fn.wake_worker(task.ready_queue, now);
+  END IF;
 END $$;
 
 CREATE FUNCTION fn.to_agent(ready_queue text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
@@ -73,7 +108,9 @@ END $$;
 CREATE FUNCTION fn.announce(task whoa.tasks, now float8) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF task.stage = 'ready' THEN
-    PERFORM fn.wake_worker(task.ready_queue, now);
+    PERFORM fn.tell_ready(task, now);
+  ELSIF task.stage = 'delayed' AND task.not_before > now AND task.policy IS NULL THEN
+    IF fn.has_engine(task.agent) THEN PERFORM fn.add_offer(task); END IF;
   ELSIF task.stage = 'delayed' AND task.worker IS NOT NULL AND task.policy IS NULL AND (task.not_before > now) IS NOT TRUE THEN
     PERFORM fn.notify('preferred', task);
   END IF;
@@ -110,7 +147,7 @@ BEGIN
     ready_queue = fn.to_ready_queue(t.agent, fn.next_status(t.status, 'release'), t.stop_undo, t.attempts)
   WHERE t.id = task.id RETURNING * INTO task;
   PERFORM fn.notify('preferred', task);
-  PERFORM fn.wake_worker(task.ready_queue, now);
+  PERFORM fn.tell_ready(task, now);
 END $$;
 
 -- Changes the orders of a task. They are sent to its worker until it confirms. A parked task needs a worker then.
@@ -170,7 +207,9 @@ CREATE FUNCTION fn.free_slot(p_tenant text, of_agent text, now float8) RETURNS v
 DECLARE
   waiting text;
 BEGIN
+  IF fn.agent_cap() IS NOT NULL AND fn.has_engine(of_agent) THEN PERFORM fn.offer_first(of_agent, NULL); END IF;
   IF fn.tenant_cap() IS NOT NULL THEN
+    PERFORM fn.offer_first(e.agent, p_tenant) FROM whoa.engines e;
     FOR waiting IN SELECT DISTINCT w.agent FROM whoa.waiters w LIMIT 100 LOOP
       IF EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue IN (waiting, '*?' /*SUSPECTS*/ || waiting)
         AND t.tenant = p_tenant) THEN
@@ -182,4 +221,40 @@ BEGIN
     AND t.ready_queue IN (of_agent, '*?' /*SUSPECTS*/ || of_agent)) THEN
     PERFORM fn.wake_worker(of_agent, now);
   END IF;
+END $$;
+
+-- Has the first waiting task of an agent, or of its tenant, offered again.
+CREATE FUNCTION fn.offer_first(of_agent text, p_tenant text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks; of_queue text;
+BEGIN
+  FOREACH of_queue IN ARRAY ARRAY['*}' /*OFFERED_SUSPECTS*/ || of_agent, '*~' /*OFFERED*/ || of_agent] LOOP
+    IF p_tenant IS NULL THEN
+      SELECT * INTO task FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue = of_queue
+      ORDER BY t.ready_queue, t.tenant, t.priority DESC, t.stage_at, t.id LIMIT 1 FOR UPDATE SKIP LOCKED;
+    ELSE
+      SELECT * INTO task FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue = of_queue AND t.tenant = p_tenant
+      ORDER BY t.priority DESC, t.stage_at, t.id LIMIT 1 FOR UPDATE SKIP LOCKED;
+    END IF;
+    CONTINUE WHEN task.id IS NULL;
+    IF task.offered_at IS NOT NULL THEN UPDATE whoa.tasks t SET offered_at = NULL WHERE t.id = task.id; END IF;
+    PERFORM fn.add_offer(task);
+    RETURN;
+  END LOOP;
+END $$;
+
+-- Makes offers count as lost that were repeated until a given time. Returns how many.
+CREATE FUNCTION fn.repeat_offers(of_agent text, p_tenant text, until float8) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+  ready_queues text[] := ARRAY['*}' /*OFFERED_SUSPECTS*/ || of_agent, '*~' /*OFFERED*/ || of_agent]; ids text[];
+BEGIN
+  IF p_tenant IS NULL THEN
+    ids := ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue = ANY (ready_queues)
+      AND t.offered_at <= until LIMIT 1000 /*maxOffers*/ FOR UPDATE SKIP LOCKED);
+  ELSE
+    ids := ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue = ANY (ready_queues) AND t.tenant = p_tenant
+      AND t.offered_at <= until LIMIT 1000 /*maxOffers*/ FOR UPDATE SKIP LOCKED);
+  END IF;
+  UPDATE whoa.tasks t SET offered_at = NULL WHERE t.id = ANY (ids);
+  RETURN cardinality(ids);
 END $$;

@@ -9,7 +9,7 @@ END $$;
 CREATE FUNCTION fn.has_reserved() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue > '*' /*SETTLE*/
-    AND t.ready_queue < '+' /*AFTER_RESERVED*/);
+    AND t.ready_queue < '*~' /*OFFERED*/);
 END $$;
 
 -- Returns whether a session holds a suspect. Progress, a release or the end of the task change that.
@@ -23,28 +23,40 @@ END $$;
 CREATE FUNCTION fn.pick_suspect(agents text[], after_tenant text, max_attempts int, now float8) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   paused text[] := ARRAY(SELECT p.name FROM whoa.paused p WHERE p.kind = 'tenant');
-  task whoa.tasks; of_agent text; p_tenant text;
+  of_agent text; p_tenant text; found text;
 BEGIN
   FOREACH of_agent IN ARRAY fn.unpaused(agents) LOOP
     FOREACH p_tenant IN ARRAY fn.tenants_in('*?' /*SUSPECTS*/ || of_agent, after_tenant, 10 /*maxPurged*/, paused) LOOP
       CONTINUE WHEN fn.free_slots(of_agent, p_tenant, '{}') <= 0;
-      FOR task IN
-        SELECT * FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue = '*?' /*SUSPECTS*/ || of_agent AND t.tenant = p_tenant
-        ORDER BY t.priority DESC, t.stage_at, t.id LIMIT 10 /*maxPurged*/
-      LOOP
-        -- A conversation is locked before its tasks: skip it if another transaction has it.
-        IF task.charges >= max_attempts AND task.conversation IS NOT NULL THEN
-          PERFORM 1 FROM whoa.conversations c WHERE c.tenant = task.tenant AND c.conversation = task.conversation FOR UPDATE SKIP LOCKED;
-          CONTINUE WHEN NOT FOUND;
-        END IF;
-        SELECT * INTO task FROM whoa.tasks t WHERE t.id = task.id AND t.stage IS NOT DISTINCT FROM 'ready'
-          AND t.epoch = task.epoch AND t.charges = task.charges AND t.status IS NOT DISTINCT FROM task.status
-        FOR UPDATE SKIP LOCKED;
-        CONTINUE WHEN NOT FOUND;
-        IF task.charges < max_attempts THEN RETURN task.id; END IF;
-        PERFORM fn.fail_lost(task, now);
-      END LOOP;
+      found := fn.pick_suspect_in('*?' /*SUSPECTS*/ || of_agent, p_tenant, NULL, max_attempts, now);
+      IF found IS NOT NULL THEN RETURN found; END IF;
     END LOOP;
+  END LOOP;
+  RETURN NULL;
+END $$;
+
+-- The same in one ready queue, for any task or a named one.
+CREATE FUNCTION fn.pick_suspect_in(of_queue text, p_tenant text, of_id text, max_attempts int, now float8) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+BEGIN
+  FOR task IN
+    SELECT * FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue = of_queue AND t.tenant = p_tenant
+      AND (of_id = t.id) IS NOT FALSE
+    ORDER BY t.priority DESC, t.stage_at, t.id LIMIT 10 /*maxPurged*/
+  LOOP
+    -- A conversation is locked before its tasks: skip it if another transaction has it.
+    IF task.charges >= max_attempts AND task.conversation IS NOT NULL THEN
+      PERFORM 1 FROM whoa.conversations c WHERE c.tenant = task.tenant AND c.conversation = task.conversation FOR UPDATE SKIP LOCKED;
+      CONTINUE WHEN NOT FOUND;
+    END IF;
+    SELECT * INTO task FROM whoa.tasks t WHERE t.id = task.id AND t.stage IS NOT DISTINCT FROM 'ready'
+      AND t.epoch = task.epoch AND t.charges = task.charges AND t.status IS NOT DISTINCT FROM task.status
+    FOR UPDATE SKIP LOCKED;
+    CONTINUE WHEN NOT FOUND;
+    IF task.charges < max_attempts THEN RETURN task.id; END IF;
+    PERFORM fn.fail_lost(task, now);
   END LOOP;
   RETURN NULL;
 END $$;
@@ -71,7 +83,7 @@ BEGIN
     stage = 'ready', stage_at = now, policy = NULL, ready_queue = fn.to_ready_queue(t.agent, t.status, t.stop_undo, t.attempts)
   WHERE t.id = task.id RETURNING * INTO task;
   PERFORM fn.notify('preferred', task);
-  PERFORM fn.wake_worker(task.ready_queue, now);
+  PERFORM fn.tell_ready(task, now);
 END $$;
 
 -- Ends a locked task, in its locked conversation, whose workers kept crashing.

@@ -10,14 +10,14 @@ BEGIN
   RETURN session;
 END $$;
 
--- Reads: tasks, paused, inputs, history. Locks: session, picked tasks. Writes: tasks, sessions, waiters, conversations. Returns: tasks.
+-- Reads: tasks, paused, inputs, history. Locks: session, picked tasks. Writes: tasks, sessions, waiters, store_state. Returns: tasks.
 CREATE FUNCTION fn.take(
   session_id text, number int, p_worker text, agents text[], of_lease_ms float8, p_limit int, own_claim text, max_bytes float8,
-  after_tenant text, max_attempts int
+  after_tenant text, max_attempts int, offer_agents text[], offer_tenants text[], offer_ids text[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   session whoa.sessions := fn.open_session(session_id); now float8 := fn.now_ms(); expired boolean;
-  picked text[]; has_reserved boolean; may_take_suspect boolean; suspect text; next_at float8;
+  picked text[]; has_reserved boolean; may_take_suspect boolean; suspect text; next_at float8; offers text[]; lost json;
 BEGIN
   IF session.is_over OR (session.id IS NULL AND number > 1) THEN RETURN json_build_object('result', 'session-ended'); END IF;
   IF number < coalesce(session.take_number, 0) THEN RETURN json_build_object('result', 'stale'); END IF;
@@ -40,6 +40,11 @@ BEGIN
   picked := fn.pick(ARRAY['*' /*SETTLE*/] || CASE WHEN has_reserved THEN
     ARRAY(SELECT '*!' /*UNDO*/ || a FROM unnest(agents) AS a) END, p_limit, after_tenant, '{}', NULL);
   may_take_suspect := has_reserved AND NOT fn.holds_suspect(session);
+  IF offer_agents IS NOT NULL THEN
+    SELECT o.picked, o.may_take_suspect, o.suspect, o.results INTO picked, may_take_suspect, suspect, offers
+    FROM fn.pick_offers(offer_agents, offer_tenants, offer_ids, p_limit, max_attempts, now, picked, may_take_suspect) o;
+    lost := fn.lost_offers(now);
+  END IF;
   -- A worker with one ordinal takes suspects and others in turn.
   IF may_take_suspect AND cardinality(picked) < p_limit AND (p_limit > 1 OR number % 2 = 0) THEN
     suspect := fn.pick_suspect(agents, after_tenant, max_attempts, now);
@@ -66,7 +71,100 @@ BEGIN
     PERFORM fn.remove_waiter(p_worker);
   END IF;
   RETURN json_build_object('result', 'taken', 'isRepeat', false, 'shouldSweep', expired, 'now', now, 'nextAt', next_at,
-    'tasks', CASE WHEN cardinality(picked) > 0 THEN fn.taken(picked, session_id, max_bytes) END);
+    'tasks', CASE WHEN cardinality(picked) > 0 THEN fn.taken(picked, session_id, max_bytes) END, 'offers', offers, 'lost', lost);
+END $$;
+
+-- Locks the tasks that engines handed out: named ones, or the first that wait for an agent and tenant. See `takeOffer`.
+CREATE FUNCTION fn.pick_offers(
+  agents text[], tenants text[], ids text[], p_limit int, max_attempts int, now float8,
+  INOUT picked text[], INOUT may_take_suspect boolean, OUT suspect text, OUT results text[]
+) LANGUAGE plpgsql AS $$
+DECLARE
+  offer record; wanted int; found text[]; one text; has_more boolean; result text;
+  has_paused boolean := EXISTS (SELECT FROM whoa.paused);
+BEGIN
+  results := array_fill('refused'::text, ARRAY[cardinality(agents)]);
+  FOR offer IN
+    SELECT a.agent, a.tenant, a.id, array_agg(a.ordinal::int ORDER BY a.ordinal) AS ordinals
+    FROM unnest(agents, tenants, ids) WITH ORDINALITY AS a (agent, tenant, id, ordinal)
+    GROUP BY a.agent, a.tenant, a.id ORDER BY min(a.ordinal)
+  LOOP
+    found := '{}';
+    has_more := false;
+    wanted := CASE WHEN has_paused AND EXISTS (SELECT FROM whoa.paused p
+      WHERE (p.kind, p.name) IN (('agent', offer.agent), ('tenant', offer.tenant)))
+      THEN 0 ELSE fn.free_slots(offer.agent, offer.tenant, picked) END;
+    IF wanted > 0 THEN
+      wanted := least(wanted, cardinality(offer.ordinals), p_limit - cardinality(picked));
+      IF may_take_suspect AND wanted > 0 THEN
+        one := fn.pick_suspect_in('*}' /*OFFERED_SUSPECTS*/ || offer.agent, offer.tenant, offer.id, max_attempts, now);
+        IF one IS NOT NULL THEN
+          found := ARRAY[one];
+          suspect := one;
+          may_take_suspect := false;
+        END IF;
+      END IF;
+      IF offer.id IS NOT NULL THEN
+        IF cardinality(found) = 0 AND wanted > 0 THEN
+          found := ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.id = offer.id AND t.stage IS NOT DISTINCT FROM 'ready'
+            AND t.tenant IS NOT DISTINCT FROM offer.tenant AND t.ready_queue IS NOT DISTINCT FROM '*~' /*OFFERED*/ || offer.agent
+            AND t.id <> ALL (picked) FOR UPDATE SKIP LOCKED);
+        END IF;
+        -- Somebody else has just locked it: ask again.
+        wanted := wanted - (cardinality(found) = 0 AND EXISTS (SELECT FROM whoa.tasks t WHERE t.id = offer.id
+          AND t.stage IS NOT DISTINCT FROM 'ready' AND t.tenant IS NOT DISTINCT FROM offer.tenant
+          AND t.ready_queue IS NOT DISTINCT FROM '*~' /*OFFERED*/ || offer.agent AND t.id <> ALL (picked)))::int;
+      ELSIF wanted > cardinality(found) THEN
+        found := found || ARRAY(
+          SELECT t.id FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue = '*~' /*OFFERED*/ || offer.agent
+            AND t.tenant = offer.tenant AND t.id <> ALL (picked)
+          ORDER BY t.priority DESC, t.stage_at, t.id LIMIT wanted - cardinality(found) FOR UPDATE SKIP LOCKED);
+        has_more := EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue = '*~' /*OFFERED*/ || offer.agent
+            AND t.tenant = offer.tenant AND t.id <> ALL (picked || found))
+          OR cardinality(found) > 0 AND EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready'
+            AND t.ready_queue = '*}' /*OFFERED_SUSPECTS*/ || offer.agent AND t.tenant = offer.tenant AND t.id <> ALL (picked || found));
+      END IF;
+      picked := picked || found;
+      FOR i IN 1 .. cardinality(offer.ordinals) LOOP
+        result := CASE WHEN i <= cardinality(found) THEN CASE WHEN has_more THEN 'more' ELSE 'taken' END
+          WHEN i > wanted AND (wanted < 1 OR cardinality(picked) >= p_limit) THEN 'later'
+          WHEN has_more THEN 'more' ELSE 'refused' END;
+        results[offer.ordinals[i]] := result;
+      END LOOP;
+      -- A suspect waits until a session without one takes it.
+      IF NOT may_take_suspect AND 'refused' = result AND coalesce(suspect <> ALL (found), true) THEN
+        UPDATE whoa.tasks t SET offered_at = NULL WHERE t.id = (
+          SELECT p.id FROM whoa.tasks p WHERE p.stage = 'ready' AND p.ready_queue = '*}' /*OFFERED_SUSPECTS*/ || offer.agent
+            AND p.tenant = offer.tenant AND (offer.id = p.id) IS NOT FALSE AND p.offered_at IS NOT NULL
+          ORDER BY p.priority DESC, p.stage_at, p.id LIMIT 1 FOR UPDATE SKIP LOCKED);
+      END IF;
+    END IF;
+  END LOOP;
+END $$;
+
+-- Tells one worker at a time which tasks must be offered again.
+CREATE FUNCTION fn.lost_offers(now float8) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT FROM whoa.store_state p WHERE now - p.offers_told_at < 1000 /*offerIntervalMs*/ AND p.offers_told_at <= now)
+    OR NOT EXISTS (SELECT FROM whoa.store_state FOR UPDATE SKIP LOCKED) THEN RETURN NULL; END IF;
+  UPDATE whoa.store_state SET offers_told_at = now;
+  RETURN (SELECT json_agg(fn.offered_task(t)) FROM whoa.tasks t WHERE t.id = ANY (ARRAY(
+    SELECT p.id FROM whoa.tasks p WHERE p.stage = 'ready' AND p.ready_queue >= '*}' /*OFFERED_SUSPECTS*/
+      AND p.ready_queue < '+' /*AFTER_RESERVED*/
+      AND coalesce(p.offered_at + 595000 /*offerGapMs*/, p.stage_at) <= now - 5000 /*lostOfferMs*/
+    ORDER BY coalesce(p.offered_at + 595000 /*offerGapMs*/, p.stage_at) LIMIT 1000 /*maxOffers*/)));
+END $$;
+
+-- Reads: tasks. Locks: tasks, never waiting. Writes: tasks. Returns: nothing.
+CREATE FUNCTION fn.note_offered(ids text[]) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  now float8 := fn.now_ms();
+BEGIN
+  UPDATE whoa.tasks t SET offered_at = now WHERE t.id = ANY (ARRAY(SELECT p.id FROM whoa.tasks p WHERE p.id = ANY (ids)
+    AND p.stage IS NOT DISTINCT FROM 'ready'
+    AND (p.ready_queue >= '*}' /*OFFERED_SUSPECTS*/ AND p.ready_queue < '+' /*AFTER_RESERVED*/) IS TRUE
+    ORDER BY p.id FOR UPDATE SKIP LOCKED));
+  RETURN 'null';
 END $$;
 
 -- Moves tasks whose time has come. Skips those that another transaction has locked.
@@ -83,7 +181,7 @@ BEGIN
       ORDER BY o.stage_at LIMIT 100 /*maxPromoted*/ FOR UPDATE SKIP LOCKED
     ) due WHERE t.id = due.id RETURNING t.*
   LOOP
-    PERFORM fn.wake_worker(task.ready_queue, now);
+    PERFORM fn.tell_ready(task, now);
   END LOOP;
   FOR due_id IN
     SELECT o.id FROM whoa.tasks o WHERE o.stage = 'delayed' AND o.stage_at <= now AND o.policy IS NOT NULL
@@ -197,7 +295,7 @@ BEGIN
     -- Rule: hold; session = session_id, claim = own_claim, worker = p_worker
     status = fn.next_status(t.status, 'claim'), stage = 'held', epoch = t.epoch + 1, attempts = t.attempts + 1,
     session = session_id, claim = own_claim, worker = p_worker, started_at = coalesce(t.started_at, now), stage_at = NULL,
-    policy = NULL, released = NULL, has_pending_orders = t.order_number > 0, ready_queue = NULL
+    policy = NULL, released = NULL, offered_at = NULL, has_pending_orders = t.order_number > 0, ready_queue = NULL
   WHERE t.id = ANY (ids);
   -- The worker knows already. Check whether there are other listeners.
   IF NOT fn.is_watched() THEN RETURN; END IF;

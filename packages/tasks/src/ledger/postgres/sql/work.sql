@@ -108,7 +108,7 @@ BEGIN
   END IF;
   PERFORM fn.free_slot(task.tenant, task.agent, now);
   PERFORM fn.notify('preferred', task);
-  IF task.stage = 'ready' THEN PERFORM fn.wake_worker(task.ready_queue, now); END IF;
+  IF task.stage = 'ready' THEN PERFORM fn.tell_ready(task, now); END IF;
   RETURN json_build_object('result', 'released');
 END $$;
 
