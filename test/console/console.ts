@@ -2,10 +2,10 @@
 import { join } from 'node:path';
 import { createToken } from '@whoa/server';
 import { createTaskClient, type TaskClient } from '@whoa/server/task-client';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { borrowPostgres } from '../servers/borrow.ts';
 import { type Child, startProgram } from '../tasks/child.ts';
-import { launchBrowser } from '../web/chat-page.ts';
+import { launchBrowser, openContext } from '../web/chat-page.ts';
 import { buildConsole } from './build-console.ts';
 
 export interface ConsoleRig extends AsyncDisposable {
@@ -16,6 +16,8 @@ export interface ConsoleRig extends AsyncDisposable {
   readonly location: string;
   /** Opens a page of the console, logged in. Errors and policy violations of the page are kept in `problems`. */
   open(path: string, options?: OpenOptions): Promise<Page>;
+  /** Closes every page: one that stays open would continue to draw its task. */
+  closePages(): Promise<void>;
   readonly problems: readonly string[];
   /** Kills the server and starts another at the same port. */
   restartServer(whileAway?: () => Promise<void>): Promise<void>;
@@ -45,6 +47,7 @@ export async function startConsole({ workers = 1 } = {}): Promise<ConsoleRig> {
   }
   const browser = await launchBrowser();
   stack.defer(() => browser.close());
+  const context = await openContext(browser);
   const url = `http://127.0.0.1:${server.port}`;
   const client = createTaskClient({ url, token });
   const problems: string[] = [];
@@ -56,7 +59,8 @@ export async function startConsole({ workers = 1 } = {}): Promise<ConsoleRig> {
     client,
     location,
     problems,
-    open: (path, options) => openPage(browser, { url, token, path, problems }, options),
+    open: (path, options) => openPage(context, { url, token, path, problems }, options),
+    closePages: () => closePages(context),
     async restartServer(whileAway) {
       await end(server.child, 'SIGKILL');
       await whileAway?.();
@@ -79,18 +83,15 @@ interface PageRequest {
   readonly problems: string[];
 }
 
-/** Opens a page of a console, logged in, in its own browser context. */
+/** Opens a page of a console, logged in. The pages of a context share a process and what it compiled. */
 export async function openPage(
-  browser: Browser,
+  context: BrowserContext,
   { url, token, path, problems }: PageRequest,
   { theme = 'light', width = 1280, height = 900 }: OpenOptions = {},
 ): Promise<Page> {
-  const context = await browser.newContext({
-    colorScheme: theme,
-    viewport: { width, height },
-    reducedMotion: 'reduce',
-  });
   const page = await context.newPage();
+  await page.setViewportSize({ width, height });
+  await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
   page.on('pageerror', (error) => problems.push(`${error.message}`));
   page.on('console', (message) => {
     // The browser itself reports requests that failed, which tests cause.
@@ -103,6 +104,11 @@ export async function openPage(
   await context.request.post(`${url}/v1/login`, { data: { token }, headers: { origin: url } });
   await page.goto(`${url}/console/${path}`);
   return page;
+}
+
+/** Closes all pages but the first one, which keeps the process. */
+export async function closePages(context: BrowserContext): Promise<void> {
+  for (const page of context.pages().slice(1)) await page.close();
 }
 
 interface Listening {

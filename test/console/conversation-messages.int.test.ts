@@ -1,7 +1,7 @@
 // Every page shows what happened to the messages of a conversation, and live output is followed.
 import type { Policy } from '@whoa/core';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type GatedConsole, startGatedConsole } from './gated-console.ts';
 
 let rig: GatedConsole;
@@ -11,6 +11,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await rig?.[Symbol.asyncDispose]();
 });
+afterEach(() => rig.closePages());
 
 /** Sends a message, and returns its task. */
 async function tell(conversation: string, input: string, policy: Policy): Promise<string> {
@@ -52,7 +53,7 @@ async function expectTold(conversation: string, { id, status, words, to }: Told)
   expect(await page.getByRole('link', { name: 'Report', exact: true }).count()).toBe(0);
   await page.goto(new URL(`/console/conversations/${conversation}`, page.url()).href);
   await linksTo();
-  await page.context().close();
+  await page.close();
 }
 
 test('a message that was delivered to a run is shown as delivered, with a link to the run', async () => {

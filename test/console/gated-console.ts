@@ -16,9 +16,9 @@ import { createTaskClient, type TaskClient } from '@whoa/server/task-client';
 import { createMemoryStore, createRunner } from '@whoa/tasks';
 import type { Page } from 'playwright-core';
 import { z } from 'zod';
-import { launchBrowser } from '../web/chat-page.ts';
+import { launchBrowser, openContext } from '../web/chat-page.ts';
 import { buildConsole } from './build-console.ts';
-import { openPage } from './console.ts';
+import { closePages, openPage } from './console.ts';
 
 /** Where something waits until a test lets it continue. */
 class Gate<Value> {
@@ -60,6 +60,8 @@ export interface GatedConsole extends AsyncDisposable {
   /** The gates of the conversation whose first message is `Begin NAME`. */
   gates(name: string): Gates;
   open(path: string, size?: { readonly width: number; readonly height: number }): Promise<Page>;
+  /** Closes every page: one that stays open would continue to draw its task. */
+  closePages(): Promise<void>;
 }
 
 const PRINTED = 30;
@@ -110,13 +112,15 @@ export async function startGatedConsole(): Promise<GatedConsole> {
   const listening = stack.use(await listen({ fetch }, { port: 0 }));
   const browser = await launchBrowser();
   stack.defer(() => browser.close());
+  const context = await openContext(browser);
   const url = `http://127.0.0.1:${listening.port}`;
   const problems: string[] = [];
   return {
     client: createTaskClient({ url, token }),
     problems,
     gates,
-    open: (path, size) => openPage(browser, { url, token, path, problems }, size),
+    open: (path, size) => openPage(context, { url, token, path, problems }, size),
+    closePages: () => closePages(context),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { createTaskStore, type TaskRecord, type TaskStoreConfig } from '@whoa/tasks';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type ConsoleRig, startConsole } from './console.ts';
 
 const MAX_PAGE_BYTES = 150_000;
@@ -16,6 +16,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await rig?.[Symbol.asyncDispose]();
 });
+afterEach(() => rig.closePages());
 
 const lastWords = (page: Page): Promise<string> => page.locator('p.say').last().innerText();
 

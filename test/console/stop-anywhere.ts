@@ -3,7 +3,7 @@
 import type { Policy } from '@whoa/core';
 import type { TaskSummary } from '@whoa/tasks';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type GatedConsole, startGatedConsole } from './gated-console.ts';
 
 /** One page of a conversation from which everything is stopped. */
@@ -117,7 +117,6 @@ async function stopFrom({ policy, moment, where }: StopCase): Promise<void> {
   for (const one of [page, second]) {
     await findStop(one).waitFor({ state: 'detached' });
     await one.getByRole('link', { name: 'Stop report' }).waitFor();
-    await one.context().close();
   }
 }
 
@@ -128,6 +127,7 @@ export function testStops(cases: readonly StopCase[]): void {
   afterAll(async () => {
     await rig?.[Symbol.asyncDispose]();
   });
+  afterEach(() => rig.closePages());
 
   test.for(cases)(
     'a message to $policy: $moment its delivery, Stop is on every page, and $where stops everything',

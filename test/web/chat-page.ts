@@ -45,19 +45,22 @@ export async function bundlePage({
   return outputFiles[0]!.text;
 }
 
-export function launchBrowser(): Promise<Browser> {
+/** Its pages share a process, unless they are isolated: those of tests that run at the same time would wait for each other. */
+export function launchBrowser({ isIsolated = false } = {}): Promise<Browser> {
   return chromium.launch({
     executablePath: '/usr/bin/chromium',
     args: [
       '--no-sandbox',
       '--disable-dev-shm-usage',
       '--disable-gpu',
+      '--disable-software-rasterizer',
       '--disable-background-networking',
       '--disable-sync',
       // A page with this name over plain HTTP is not secure.
       '--host-resolver-rules=MAP intranet.test 127.0.0.1',
       // A process for each page would take longer to start than the page.
       '--renderer-process-limit=1',
+      ...(isIsolated ? [] : ['--disable-site-isolation-trials']),
     ],
   });
 }

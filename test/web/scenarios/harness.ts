@@ -94,7 +94,7 @@ export async function openHarness(options: WebHarnessOptions): Promise<WebHarnes
     return { child, port: (await child.hear<{ type: string; port: number }>(({ type }) => type === 'listening')).port };
   };
   const instances = await Promise.all((options.isAlone ? [0] : INSTANCES).map(start));
-  const browser = await launchBrowser();
+  const browser = await launchBrowser({ isIsolated: true });
   const context = await openContext(browser);
   const alive = ({ child }: Instance): boolean => child.process.exitCode === null && child.process.signalCode === null;
   const ports = (first: number) => (): number[] =>
