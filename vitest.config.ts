@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
@@ -32,6 +33,12 @@ const alone = [
   'test/leaks.int.test.ts',
   'packages/acp/src/leaks.int.test.ts',
 ];
+
+/** Of these files a change runs a part, and the night the whole: they ask `test/night.ts`, or surfaces that do. */
+const partly = globSync('{packages,test}/**/*.int.test.ts', {
+  cwd: import.meta.dirname,
+  exclude: ['**/node_modules/**'],
+}).filter((file) => /\/(night|surfaces\/\w+)\.ts'/.test(readFileSync(join(import.meta.dirname, file), 'utf8')));
 
 export default defineConfig({
   test: {
@@ -84,7 +91,12 @@ export default defineConfig({
       {
         ...shared,
         // npm run long -- nightly: too long for every change, or they install something.
-        test: { name: 'nightly', include: ['test/**/*.nightly.test.ts'], ...real },
+        test: {
+          name: 'nightly',
+          include: ['test/**/*.nightly.test.ts', ...partly],
+          env: { WHOA_NIGHT: '1' },
+          ...real,
+        },
       },
     ],
   },

@@ -17,6 +17,9 @@ interface Report {
 }
 
 const DEAREST = 10;
+/** A test file that takes more seconds of CPU time has a line that begins like this, and says why. */
+const DEAR_SECONDS = 20;
+const REASON = /^ ?(?:\/\/|\*) .*\bdear: /m;
 /** What everything but the installation should take, in seconds of CPU time. */
 const CPU_GOAL = 1_100;
 const INSTALLATION: ReadonlySet<string> = new Set(['system', 'install']);
@@ -66,8 +69,12 @@ function readResults(stage: string): readonly FileResult[] {
 }
 
 if (dear.length > 0) console.log('test files by CPU time, with their processes and without the shared servers:');
-for (const { file, ms } of dear.toSorted((a, b) => b.ms - a.ms).slice(0, DEAREST)) {
-  console.log(`${(ms / 1_000).toFixed(1).padStart(7)} s  ${file}`);
+for (const [index, { file, ms }] of dear.toSorted((a, b) => b.ms - a.ms).entries()) {
+  const lacksReason = ms > DEAR_SECONDS * 1_000 && !REASON.test(readFileSync(file, 'utf8'));
+  if (index < DEAREST || lacksReason)
+    console.log(
+      `${(ms / 1_000).toFixed(1).padStart(7)} s  ${file}${lacksReason ? `: above ${DEAR_SECONDS} s, and no line says why` : ''}`,
+    );
 }
 console.log(`stages, with seconds of CPU time: ${times.join(', ')}`);
 const isQuiet = Number(stolen) < QUIET_PERCENT;

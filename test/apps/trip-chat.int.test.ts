@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { forChange } from '../night.ts';
 import { until } from '../promises/fixture.ts';
 import { bundlePage, launchBrowser } from '../web/chat-page.ts';
 
@@ -106,7 +107,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-test.for(['before', 'after'] as const)(
+test.for(forChange(['before', 'after'] as const, (kind) => kind === 'after'))(
   'options, billing, data, metadata, history and resuming have their effect; only a Stop differs (%s)',
   async (kind) => {
     await using trips = await openTrips(kind, browser);

@@ -1,6 +1,7 @@
 // The engine of whoa.config.ts, as `whoa serve` and `whoa worker` use it, on a real Redis.
 import { expect, onTestFinished, test } from 'vitest';
 import { createHome } from '../command/terminal.ts';
+import { isNight } from '../night.ts';
 import { startRedis } from '../servers/redis.ts';
 import { createFleet, end, POLL, readReadiness } from './fleet.ts';
 
@@ -50,7 +51,7 @@ test('SIGTERM returns the task and its ticket, and the next worker resumes it', 
   await second.waitFor({ type: 'task-end', id, status: 'cancelled' });
 });
 
-test('a server with --work runs tasks by their tickets too', async () => {
+test.runIf(isNight)('a server with --work runs tasks by their tickets too', async () => {
   const { serve, ticketIs } = await createFleet();
   const server = await serve('engine', ['--work', '--sandbox', 'none']);
   const id = await server.create('hello');
@@ -58,7 +59,7 @@ test('a server with --work runs tasks by their tickets too', async () => {
   expect(await end(server)).toBe(0);
 });
 
-test('a fleet moves from no engine to an engine and back, and waiting tasks still run', async () => {
+test.runIf(isNight)('a fleet moves from no engine to an engine and back, and waiting tasks still run', async () => {
   const { serve, worker, queue, statusIs, ticketIs } = await createFleet();
   const plain = await serve('plain');
   const before = await plain.create('before the engine');

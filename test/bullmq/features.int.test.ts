@@ -1,9 +1,10 @@
 // Features that BullMQ adds, through `whoa serve` and `whoa worker`: rate limit, priority, schedules, flows, pause, dashboard.
 import { FlowProducer } from 'bullmq';
 import { expect, onTestFinished, test } from 'vitest';
+import { isNight } from '../night.ts';
 import { createFleet, POLL } from './fleet.ts';
 
-test('a rate limit holds over two workers', async () => {
+test.runIf(isNight)('a rate limit holds over two workers', async () => {
   const [max, duration, count] = [2, 500, 10];
   const { serve, worker, ticketIs } = await createFleet({ options: `limiter: { max: ${max}, duration: ${duration} }` });
   const server = await serve();
@@ -49,7 +50,7 @@ test('a schedule creates a task each time, and a cancel stops one of them', asyn
   expect(await queue.removeJobScheduler('report')).toBe(true);
 });
 
-test('the children of a flow are tasks that end before their parent starts', async () => {
+test.runIf(isNight)('the children of a flow are tasks that end before their parent starts', async () => {
   const { worker, queue, store, get } = await createFleet();
   await worker();
   const flows = new FlowProducer({ connection: queue.opts.connection });

@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { forChange } from '../night.ts';
 import { type ConsoleRig, startConsole } from './console.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -25,6 +26,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await rig?.[Symbol.asyncDispose]();
 });
+afterEach(() => rig.closePages());
 
 interface Violation {
   readonly id: string;
@@ -60,6 +62,12 @@ const pages: readonly [name: string, path: () => string, isThere: (page: Page) =
   ['empty', () => '?q=nothing-has-these-words', (page) => page.getByText('Nothing matches').waitFor()],
 ];
 
+/** For every change: both themes and both widths. */
+const LOOKS = forChange(
+  (['light', 'dark'] as const).flatMap((theme) => [1_280, 390].map((width) => ({ theme, width }))),
+  ({ theme, width }) => (theme === 'light') === width > 1_000,
+);
+
 /** Waits until the page is drawn as its theme and width want it. */
 const drawn = (page: Page): Promise<void> =>
   page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve()))));
@@ -69,23 +77,20 @@ for (const [name, path, isThere] of pages) {
     const page = await rig.open(path());
     await isThere(page);
     await addAxe(page);
-    for (const colorScheme of ['light', 'dark'] as const) {
-      for (const width of [1_280, 390]) {
-        await page.emulateMedia({ colorScheme });
-        await page.setViewportSize({ width, height: 900 });
-        await drawn(page);
-        await isThere(page);
-        const shown = `${colorScheme}, ${width} wide`;
-        expect.soft(await findings(page), shown).toEqual([]);
-        const overflow = await page.evaluate(() => {
-          // A card hides overflowing content, so buttons are checked, too.
-          const edges = [...document.querySelectorAll('button')].map((button) => button.getBoundingClientRect().right);
-          return Math.max(document.documentElement.scrollWidth, ...edges) - innerWidth;
-        });
-        expect.soft(overflow, `wider than its window: ${shown}`).toBeLessThanOrEqual(0);
-      }
+    for (const { theme, width } of LOOKS) {
+      await page.emulateMedia({ colorScheme: theme });
+      await page.setViewportSize({ width, height: 900 });
+      await drawn(page);
+      await isThere(page);
+      const shown = `${theme}, ${width} wide`;
+      expect.soft(await findings(page), shown).toEqual([]);
+      const overflow = await page.evaluate(() => {
+        // A card hides overflowing content, so buttons are checked, too.
+        const edges = [...document.querySelectorAll('button')].map((button) => button.getBoundingClientRect().right);
+        return Math.max(document.documentElement.scrollWidth, ...edges) - innerWidth;
+      });
+      expect.soft(overflow, `wider than its window: ${shown}`).toBeLessThanOrEqual(0);
     }
-    await page.context().close();
   });
 }
 

@@ -8,6 +8,7 @@ import { type Containment, createBashTool } from '@whoa/tools';
 import { createEditTool, createGrepTool } from '@whoa/tools/internal';
 import { z } from 'zod';
 import { hostileStrings } from '../hostile-strings.ts';
+import { forChange } from '../night.ts';
 
 export interface ConsoleAgents {
   readonly agents: Readonly<Record<string, Agent>>;
@@ -210,8 +211,10 @@ function shapes(text: string): Record<string, never> {
 const SHAPES = ['output', 'diff', 'matches', 'files', 'plan', 'json', 'file'];
 
 /** All hostile strings, as text and through every shape of details, thirty a turn. */
-const HOSTILE: readonly Reply[] = Array.from({ length: Math.ceil(hostileStrings.length / 30) }, (_, turn) => () => {
-  const some = hostileStrings.slice(turn * 30, turn * 30 + 30);
+/** Units test all of them for every change. */
+export const shownHostile = forChange(hostileStrings, (_, index) => index % 5 === 0);
+const HOSTILE: readonly Reply[] = Array.from({ length: Math.ceil(shownHostile.length / 30) }, (_, turn) => () => {
+  const some = shownHostile.slice(turn * 30, turn * 30 + 30);
   return [
     some.join('\n'),
     ...some.map((text, index) => ({ call: 'echo', input: { shape: SHAPES[index % SHAPES.length], command: text } })),

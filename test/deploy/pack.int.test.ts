@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { addLocalPackages, checkLock, OUR_NAMES } from '../../scripts/local-packages.ts';
 import { ROOT } from '../docs/pages.ts';
+import { isNight } from '../night.ts';
 import { temporaryFolder } from '../tasks/child.ts';
 
 const run = promisify(execFile);
@@ -33,7 +34,7 @@ async function startEmptyRegistry(): Promise<AsyncDisposable & { readonly url: s
   };
 }
 
-test('a project with packed packages asks the registry for packages of others only', async () => {
+test.runIf(isNight)('a project with packed packages asks the registry for packages of others only', async () => {
   using folder = temporaryFolder();
   await using registry = await startEmptyRegistry();
   const cwd = join(folder.path, 'app');
@@ -46,7 +47,7 @@ test('a project with packed packages asks the registry for packages of others on
   expect(asked.filter((name) => OUR_NAMES.includes(name))).toEqual([]);
 });
 
-test('packages that were packed again replace those in the lock file and in node_modules', async () => {
+test.runIf(isNight)('packages that were packed again replace those in the lock file and in node_modules', async () => {
   using folder = temporaryFolder();
   await using registry = await startEmptyRegistry();
   const cwd = join(folder.path, 'app');

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { STATUS_TABLE } from '../../packages/tasks/src/ledger/rules/status.ts';
+import { isNight } from '../night.ts';
 import { checkModel, toModel } from './check.ts';
 import { plantedModelBugs, SMALL } from './configurations.ts';
 
@@ -9,17 +10,17 @@ test('every reachable state of the delivery protocol is right', async () => {
   expect(await checkModel(SMALL)).toEqual({ isWhole: true, states: expect.any(Number) as number });
 });
 
-test('every task ends without faults even if workers only take when they are woken', async () => {
+test.runIf(isNight)('every task ends without faults even if workers only take when they are woken', async () => {
   const checked = await checkModel({ ...SMALL, switches: ['NO_POLL', 'CANCELS=1'] });
   expect(checked).toEqual({ isWhole: true, states: expect.any(Number) as number });
 });
 
-test.for(plantedModelBugs)('the model rejects $bug', async ({ bug, ...rest }) => {
+test.runIf(isNight).for(plantedModelBugs)('the model rejects $bug', async ({ bug, ...rest }) => {
   const { violation } = await checkModel({ ...SMALL, ...rest, switches: [bug, ...(rest.switches ?? [])] });
   expect(violation).toBeDefined();
 });
 
-test('a table of statuses in which a release forgets the cancel is rejected', async () => {
+test.runIf(isNight)('a table of statuses in which a release forgets the cancel is rejected', async () => {
   const table = { ...STATUS_TABLE, cancelling: { ...STATUS_TABLE.cancelling, release: 'init' } };
   const { violation } = await checkModel({ ...SMALL, table });
   expect(violation).toBeDefined();

@@ -6,7 +6,7 @@ import { openStore } from '../tasks/open-store.ts';
 import { stopBetweenWrites } from '../tasks/stop-process.ts';
 import { openFixture, until } from './fixture.ts';
 import { createLocalAgent } from './surfaces/run.ts';
-import { followTask, MORTAL_LEASE_MS, sharedStores, startWorker } from './surfaces/task.ts';
+import { EVERY_STORE, followTask, MORTAL_LEASE_MS, sharedStores, startWorker } from './surfaces/task.ts';
 
 test('a tool that returns after its run has ended changes nothing, and is only in the late results', async () => {
   await using fixture = await openFixture([{ parts: [{ call: 'deaf', id: 'd' }] }]);
@@ -25,7 +25,7 @@ test('a tool that returns after its run has ended changes nothing, and is only i
   await close();
 });
 
-test.concurrent.each(sharedStores())(
+test.concurrent.each(sharedStores(EVERY_STORE))(
   'a worker on $name that slept past its lease wakes to find its task done by another, and changes nothing',
   async (location) => {
     await using fixture = await openFixture(({ said, results }) => {

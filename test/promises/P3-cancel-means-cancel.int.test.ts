@@ -6,9 +6,9 @@ import { openStore } from '../tasks/open-store.ts';
 import { openFixture, until } from './fixture.ts';
 import { everySurface } from './surfaces/all.ts';
 import { createLocalAgent } from './surfaces/run.ts';
-import { followTask, sharedStores, startWorker } from './surfaces/task.ts';
+import { EVERY_STORE, followTask, sharedStores, startWorker } from './surfaces/task.ts';
 
-describe.concurrent.each(everySurface())('$name', (surface) => {
+describe.concurrent.each(everySurface(EVERY_STORE))('$name', (surface) => {
   test('answers a first cancel, a harder one and one after the end truthfully', async () => {
     await using fixture = await openFixture([{ parts: [{ call: 'deaf', id: 'd' }] }]);
     await using harness = await surface.open(fixture);
@@ -42,7 +42,7 @@ test('a run that is cancelled in the tick that started it asks no model and call
   await close();
 });
 
-test.concurrent.each(sharedStores())(
+test.concurrent.each(sharedStores(EVERY_STORE))(
   'on $name a task that is cancelled before a worker took it never starts',
   async (location) => {
     await using fixture = await openFixture([{ parts: [{ call: 'look', id: 'l' }] }]);
@@ -65,7 +65,7 @@ test.concurrent.each(sharedStores())(
 
 const RACES = 24;
 
-test.concurrent.each(sharedStores())(
+test.concurrent.each(sharedStores(EVERY_STORE))(
   'on $name a cancel that races the end of a task is either accepted or too late, and the end agrees',
   async (location) => {
     await using fixture = await openFixture();

@@ -1,14 +1,20 @@
 import { beforeAll, expect, test } from 'vitest';
+import { isNight } from '../night.ts';
 import { type Simulated, simulate, simulateInProcesses, simulateMany } from './simulated.ts';
 
-const PROFILES = [
-  { profile: 'delivery', seeds: 150 },
-  { profile: 'mixed', seeds: 75 },
-  { profile: 'suspends', seeds: 50 },
-  { profile: 'upgrade', seeds: 30 },
-  { profile: 'poison', seeds: 75 },
-  { profile: 'provider', seeds: 75 },
-] as const;
+/** A change simulates a third of them. */
+const seedsOf = (count: number): number => (isNight ? count : Math.ceil(count / 3));
+
+const PROFILES = (
+  [
+    { profile: 'delivery', seeds: 150 },
+    { profile: 'mixed', seeds: 75 },
+    { profile: 'suspends', seeds: 50 },
+    { profile: 'upgrade', seeds: 30 },
+    { profile: 'poison', seeds: 75 },
+    { profile: 'provider', seeds: 75 },
+  ] as const
+).map(({ profile, seeds }) => ({ profile, seeds: seedsOf(seeds) }));
 
 /** Rare ones: a response that reaches a worker after, or exactly when, it gives its session up. */
 const RARE = [
@@ -28,12 +34,12 @@ const RARE = [
 
 /** `npm run long -- buses` simulates many. */
 const LOSSY = [
-  { profile: 'delivery', bus: 'drops', seeds: 30 },
-  { profile: 'mixed', bus: 'disorders', seeds: 30 },
+  { profile: 'delivery', bus: 'drops', seeds: seedsOf(30) },
+  { profile: 'mixed', bus: 'disorders', seeds: seedsOf(30) },
 ] as const;
 
 /** How many seeds of a profile are simulated twice, and again from the second seed. */
-const REPEATED = 10;
+const REPEATED = isNight ? 10 : 3;
 
 let many: Simulated[];
 let rare: Simulated[];

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { TaskStore } from '@whoa/tasks';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { forChange } from '../night.ts';
 import { type Fixture, openFixture, until } from '../promises/fixture.ts';
 import { MORTAL_LEASE_MS, type OpenSharedStore, sharedStores, startWorker } from '../promises/surfaces/task.ts';
 import { type Child, startProgram } from '../tasks/child.ts';
@@ -99,7 +100,7 @@ describe.each(SCENES)('$name, $kind', ({ name, kind }) => {
     for (const page of context.pages().slice(1)) await page.close();
   });
 
-  test.each(WAYS.filter((way) => way.kind === kind))(
+  test.each(forChange(WAYS, ({ via }) => via !== 'ag-ui').filter((way) => way.kind === kind))(
     'reloaded, then stopped from another tab at another instance while a command runs (via $via)',
     async ({ query, via }) => {
       const { fixture, store } = fleet;

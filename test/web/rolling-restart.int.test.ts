@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTaskClient } from '@whoa/server/task-client';
 import { expect, test } from 'vitest';
+import { isNight } from '../night.ts';
 import { readLines } from '../promises/fixture.ts';
 import { borrowPostgres } from '../servers/borrow.ts';
 import { type Child, startProgram } from '../tasks/child.ts';
 
-const TASKS = 500;
+const TASKS = isNight ? 500 : 100;
 const STEPS = 8;
 const STEP_MS = 500;
 /** How long a busy machine may take for one request to the store. */

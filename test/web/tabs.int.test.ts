@@ -1,5 +1,6 @@
 // Tabs of one browser that show the same chat, over HTTP/1.1: a browser opens six connections to a host.
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { forChange } from '../night.ts';
 import { ALL, HALF, type Lab, openLab } from './browser.ts';
 import type { ChatPage } from './chat-page.ts';
 
@@ -14,28 +15,33 @@ afterAll(() => lab[Symbol.asyncDispose]());
 const readReplies = (chat: ChatPage): Promise<readonly string[]> =>
   chat.page.$$eval('p.user', (all) => all.map(({ textContent }) => textContent ?? ''));
 
-test.for([
+const MODES = [
   ['once', {}],
   ['in StrictMode', { strict: true }],
-] as const)('an older tab sees the reply to another tab’s message, and its Stop stops it (%s)', async ([, mode]) => {
-  await using site = lab.open(mode);
-  const [one, other] = [await site.page(), await site.page()];
-  await one.send(`say half ${site.id}`);
-  await other.shows(HALF);
-  expect(await readReplies(other)).toEqual([`say half ${site.id}`]);
-  await other.stop();
-  expect([await site.ends(), site.stops()]).toEqual([['cancelled'], 1]);
-  for (const chat of [one, other]) {
-    await chat.page.waitForSelector('footer');
-    await chat.status('ready');
-    expect(await chat.replies()).toEqual([HALF]);
-    expect(await chat.evaluate((page) => page.errors)).toEqual([]);
-  }
-  // And the other way round.
-  await other.send(`say all ${site.id}`);
-  await one.shows(ALL);
-  expect(await readReplies(one)).toHaveLength(2);
-});
+] as const;
+
+test.for(forChange(MODES, (_, index) => index === 0))(
+  'an older tab sees the reply to another tab’s message, and its Stop stops it (%s)',
+  async ([, mode]) => {
+    await using site = lab.open(mode);
+    const [one, other] = [await site.page(), await site.page()];
+    await one.send(`say half ${site.id}`);
+    await other.shows(HALF);
+    expect(await readReplies(other)).toEqual([`say half ${site.id}`]);
+    await other.stop();
+    expect([await site.ends(), site.stops()]).toEqual([['cancelled'], 1]);
+    for (const chat of [one, other]) {
+      await chat.page.waitForSelector('footer');
+      await chat.status('ready');
+      expect(await chat.replies()).toEqual([HALF]);
+      expect(await chat.evaluate((page) => page.errors)).toEqual([]);
+    }
+    // And the other way round.
+    await other.send(`say all ${site.id}`);
+    await one.shows(ALL);
+    expect(await readReplies(one)).toHaveLength(2);
+  },
+);
 
 test(`${TABS} tabs see one reply, and the last one stops it`, async () => {
   await using site = lab.open();

@@ -10,6 +10,7 @@ import {
   type TaskStoreConfig,
 } from '@whoa/tasks';
 import { afterAll } from 'vitest';
+import { forChange } from '../../night.ts';
 import { type Child, startProgram } from '../../tasks/child.ts';
 import { openStore } from '../../tasks/open-store.ts';
 import { type SharedStoreKind, storeKinds } from '../../tasks/shared-stores.ts';
@@ -33,8 +34,12 @@ export interface OpenSharedStore {
   open(): Promise<string>;
 }
 
+/** What does not depend on the store is proved for every change on one, and at night on all. */
+export const EVERY_STORE: readonly string[] = ['SQLite', 'Postgres'];
+const STORES = forChange(EVERY_STORE, (name) => name === 'Postgres');
+
 /** Places of the kinds named. A server is started when it is first needed, and stopped after the last test of the file. */
-export function sharedStores(names: readonly string[] = ['SQLite', 'Postgres']): OpenSharedStore[] {
+export function sharedStores(names: readonly string[] = STORES): OpenSharedStore[] {
   return storeKinds
     .filter(({ name }) => names.includes(name))
     .map((kind) => {
