@@ -28,7 +28,8 @@ const serverFolders = {
   mcp: ['http', 'tasks'],
 };
 /** The folders of packages that are entries: what their index lists is public. */
-const entries = 'addresses|approval|client|compat|embed|internal|model|store|telemetry|testing|transport|view|webhooks';
+const entries =
+  'addresses|approval|client|compat|embed|internal|model|proxy|store|telemetry|testing|transport|view|webhooks';
 
 const arrows = (table, where) =>
   Object.entries(table).map(([from, allowed]) => ({
@@ -67,6 +68,8 @@ module.exports = {
           '^packages/$1/',
           `^packages/[^/]+/src/((${entries})/)?index\\.ts$`,
           `^packages/server/src/(chat|observe|tasks)/(${entries})/index\\.ts$`,
+          // `@whoa/tools/containment/internal`: the proxy starts sooner if it loads nothing else.
+          '^packages/tools/src/process/containment/create-containment\\.ts$',
         ],
       },
     },
