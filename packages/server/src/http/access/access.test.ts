@@ -165,6 +165,35 @@ test('a body is read completely, or rejected by its declared or its real size', 
   expect(await readCode(await access.readBody(post(broken)))).toBe('body-cut');
 });
 
+test('a principal may have few large bodies on their way, and small ones at any time', async () => {
+  const authenticate = (one: Request): Principal => ({ ...ANN, name: one.headers.get('x-name') ?? 'ann' });
+  const access = setUp({ authenticate });
+  const ends: (() => void)[] = [];
+  const post = async (bytes: number, name = 'ann'): Promise<Request | Response> => {
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode(`"${'x'.repeat(bytes)}"`));
+        ends.push(() => controller.close());
+      },
+    });
+    const sent = request({ 'x-name': name }, { method: 'POST', body, duplex: 'half' } as RequestInit);
+    await access.authorize(sent, 'write');
+    return access.readBody(sent);
+  };
+  const [KB, LARGE] = [1_024, 20 * 1_024];
+  const held = Array.from({ length: 16 }, () => post(LARGE));
+  await flushMicrotasks();
+  expect(await readCode(await post(LARGE))).toBe('too-many-bodies');
+  const others = [post(LARGE, 'bob'), post(KB)];
+  await flushMicrotasks();
+  for (const end of ends.filter((_, index) => index !== 16)) end();
+  for (const read of await Promise.all([...held, ...others])) expect(read).toBeInstanceOf(Request);
+  const next = post(LARGE);
+  await flushMicrotasks();
+  ends.at(-1)!();
+  expect(await next).toBeInstanceOf(Request);
+});
+
 test('a body that is nested too deep is rejected before anything walks through it', async () => {
   const post = (body: string) => setUp().readBody(request({}, { method: 'POST', body }));
   expect(await readCode(await post('['.repeat(1_000_000)))).toBe('body-too-deep');

@@ -26,6 +26,9 @@ interface AccessLimits {
   readonly maxStreams: number;
 }
 
+/** A body of the largest size takes 5 MB of memory while it is on its way, however slowly it comes. */
+const MAX_LARGE_BODIES = 16;
+
 /** The default limits of a principal. */
 const ACCESS_LIMITS: AccessLimits = {
   maxBodyBytes: 5 * 1024 * 1024,
@@ -97,7 +100,11 @@ export function createAccess(given: AccessOptions): Access {
   const limits: AccessLimits = { ...ACCESS_LIMITS, ...(options.limits as Partial<AccessLimits> | undefined) };
   const origin = createOriginGuard(options);
   const rate = new RateLimit({ perSecond: limits.requestsPerSecond, burst: limits.requestsBurst, clock });
-  const streams = new Map<string, number>();
+  const open = `${limits.maxStreams} streams are open; close one of them first`;
+  const holdStream = createCounter(limits.maxStreams, { code: 'too-many-streams', message: open });
+  const large = `${MAX_LARGE_BODIES} large requests are on their way; wait until one of them has arrived`;
+  const holdBody = createCounter(MAX_LARGE_BODIES, { code: 'too-many-bodies', message: large });
+  const senders = new WeakMap<Request, string>();
   const checkApprover = createApproverCheck(options, { clock, onError });
 
   async function identify(request: Request): Promise<Principal | Response> {
@@ -116,7 +123,9 @@ export function createAccess(given: AccessOptions): Access {
       if (refused !== undefined) return refused;
       const principal = await identify(request);
       if (principal instanceof Response) return principal;
-      const earlyMs = rate.take(formatPrincipal(principal));
+      const name = formatPrincipal(principal);
+      senders.set(request, name);
+      const earlyMs = rate.take(name);
       if (earlyMs > 0) {
         await rate.holdBack(request.signal);
         const message = 'Too many requests; wait a moment';
@@ -124,21 +133,8 @@ export function createAccess(given: AccessOptions): Access {
       }
       return may(principal, right) ? principal : refuseRight(right);
     },
-    readBody: (request) => readBody(request, limits.maxBodyBytes),
-    openStream(principal) {
-      const name = formatPrincipal(principal);
-      const open = streams.get(name) ?? 0;
-      if (open >= limits.maxStreams) {
-        const message = `${limits.maxStreams} streams are open; close one of them first`;
-        return refuseTemporarily(429, { code: 'too-many-streams', message }, 1_000);
-      }
-      streams.set(name, open + 1);
-      return once(() => {
-        const left = streams.get(name)! - 1;
-        if (left === 0) streams.delete(name);
-        else streams.set(name, left);
-      });
-    },
+    readBody: (request) => readBody(request, limits.maxBodyBytes, () => holdBody(senders.get(request) ?? '')),
+    openStream: (principal) => holdStream(formatPrincipal(principal)),
     refuseAnswer: async (principal, read) =>
       may(principal, 'approve') ? checkApprover(principal, read) : lacksRight('approve'),
     audit(principal, event) {
@@ -179,7 +175,18 @@ function formatPrincipal({ tenant, name }: Principal): string {
   return JSON.stringify([tenant, name]);
 }
 
-function once(work: () => void): Disposable {
+/** Counts what each name has open, and refuses what is too much. */
+function createCounter(max: number, error: ErrorBody['error']): (name: string) => Disposable | Response {
+  const open = new Map<string, number>();
+  return (name) => {
+    const before = open.get(name) ?? 0;
+    if (before >= max) return refuseTemporarily(429, error, 1_000);
+    open.set(name, before + 1);
+    return once(() => (open.get(name) === 1 ? open.delete(name) : open.set(name, open.get(name)! - 1)));
+  };
+}
+
+function once(work: () => unknown): Disposable {
   let isDone = false;
   return {
     [Symbol.dispose]() {

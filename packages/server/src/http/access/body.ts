@@ -3,8 +3,14 @@ import { refuse } from './refusal.ts';
 /** Deeper JSON would overflow the stack of code that walks it. */
 const MAX_DEPTH = 100;
 
+/** A sender may have few bodies on the way that are larger. */
+const LARGE_BYTES = 16 * 1024;
+
+/** Counts a large body until it is there, or refuses it. */
+type Hold = () => Disposable | Response;
+
 /** Reads a body up to a maximum size. Returns the request with its whole body in memory, or the refusal. */
-export async function readBody(request: Request, maxBytes: number): Promise<Request | Response> {
+export async function readBody(request: Request, maxBytes: number, hold: Hold): Promise<Request | Response> {
   if (request.body === null) return request;
   const message = `The body has more than ${maxBytes} bytes; send less in one request`;
   const tooLarge = () => refuse(413, { code: 'body-too-large', message });
@@ -12,20 +18,25 @@ export async function readBody(request: Request, maxBytes: number): Promise<Requ
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) return tooLarge();
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
+  let held: Disposable | Response | undefined;
   const reader = request.body.getReader();
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
       length += value.byteLength;
-      if (length > maxBytes) {
+      if (length > LARGE_BYTES) held ??= hold();
+      const refusal = length > maxBytes ? tooLarge() : held;
+      if (refusal instanceof Response) {
         await reader.cancel();
-        return tooLarge();
+        return refusal;
       }
       chunks.push(value);
     }
   } catch {
     return refuse(400, { code: 'body-cut', message: 'The body ended early; send it again' });
+  } finally {
+    if (held !== undefined && !(held instanceof Response)) held[Symbol.dispose]();
   }
   const body = await new Blob(chunks).bytes();
   if (isTooDeep(body))
