@@ -1,4 +1,4 @@
-// The import table: which package may know which, and which folder of the core and of the server. Arrows only point down.
+// The import table: which package may know which, and which folder of the core, of the server and of tasks. Arrows only point down.
 const packages = {
   core: [],
   tools: ['core'],
@@ -27,6 +27,22 @@ const serverFolders = {
   chat: ['http', 'tasks'],
   mcp: ['http', 'tasks'],
 };
+const tasksFolders = {
+  bus: [],
+  ledger: ['bus'],
+  cancellations: ['bus', 'ledger'],
+  delivery: ['ledger'],
+  run: ['ledger', 'cancellations', 'delivery'],
+  follow: ['bus', 'ledger', 'run'],
+  operate: ['ledger'],
+  conversation: ['ledger', 'delivery', 'run'],
+  compat: ['ledger', 'cancellations', 'run'],
+};
+const tasksFolder = (name) => `^packages/tasks/src/${name}/`;
+/** With `task.ts` and `store.ts` they say what one may ask of a store: every folder may know them. */
+const storeContract = '^packages/tasks/src/(bus/hint|delivery/worker-store)\\.ts$';
+const postgresConnection = '^packages/tasks/src/ledger/postgres/connection/';
+const aboveLedger = Object.keys(tasksFolders).filter((name) => !['bus', 'ledger', 'cancellations'].includes(name));
 /** The folders of packages that are entries: what their index lists is public. */
 const entries =
   'addresses|approval|client|compat|embed|internal|model|proxy|store|telemetry|testing|transport|view|webhooks';
@@ -45,6 +61,32 @@ module.exports = {
     ...arrows(packages, (name) => `^packages/${name}/`),
     ...arrows(coreFolders, (name) => `^packages/core/src/${name}/`),
     ...arrows(serverFolders, (name) => `^packages/server/src/${name}/`),
+    ...arrows(tasksFolders, tasksFolder).map(({ from, to, ...rule }) => ({
+      ...rule,
+      // The type of an engine names the runner that it serves.
+      from: { ...from, pathNot: '/delivery/engine\\.ts$' },
+      to: {
+        ...to,
+        pathNot: [...to.pathNot, storeContract, ...(rule.name.startsWith('bus-') ? [postgresConnection] : [])],
+      },
+    })),
+    {
+      name: 'workers-and-clients-know-the-contract',
+      comment: 'Any store may be below them: of the ledger they know only the rules.',
+      severity: 'error',
+      from: { path: `^packages/tasks/src/(${aboveLedger.join('|')})/`, pathNot: '\\.test\\.ts$' },
+      to: { path: tasksFolder('ledger'), pathNot: tasksFolder('ledger/rules') },
+    },
+    {
+      name: 'rules-know-no-store',
+      comment: 'Rules and operations are the same in every store. A driver says what an operation gets.',
+      severity: 'error',
+      from: { path: '^packages/tasks/src/ledger/(rules|operations)/' },
+      to: {
+        path: '^packages/tasks/src/[^/]+/',
+        pathNot: [storeContract, '^packages/tasks/src/ledger/((rules|operations)/|driver\\.ts$)'],
+      },
+    },
     {
       name: 'core-needs-nothing',
       severity: 'error',

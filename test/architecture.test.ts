@@ -29,6 +29,8 @@ function readRules(folder: RegExp): Map<string, string[]> {
 const packages = readRules(/^\^packages\/([^/]+)\/$/);
 const folders = readRules(/^\^packages\/core\/src\/([^/]+)\/$/);
 
+const tasksFolders = readRules(/^\^packages\/tasks\/src\/([^/]+)\/$/);
+
 /** The height at which each name is drawn: higher numbers are drawn above. */
 function readHeights(groups: readonly string[], names: Iterable<string>): Map<string, number> {
   const heights = new Map<string, number>();
@@ -42,6 +44,15 @@ function readHeights(groups: readonly string[], names: Iterable<string>): Map<st
 const [above = '', inCore = ''] = drawing.split(/^1 /m);
 const layers = [...above.split(/^\d /m).slice(1).map(firstLine), 'core'];
 const inCoreGroups = inCore.split('▼').map((group) => group.replace(/^ *(\S+) .*$/gm, '$1'));
+
+/** The column of tasks: its groups of folders, one line each. Remarks are further to the right. */
+const inTasksGroups = above
+  .split(/^2 /m)[1]!
+  .split('\n')
+  .slice(1)
+  .map((line) => line.slice(30, 54))
+  .join('\n')
+  .split('▼');
 
 /** The names in a layer. Remarks are further to the right. */
 function firstLine(text: string): string {
@@ -67,6 +78,16 @@ test('every folder of the core is drawn, and depends only on folders drawn below
   expect([...heights.keys()].toSorted()).toEqual([...drawn.keys()].toSorted());
   expect(findUpward(drawn, heights)).toEqual([]);
   expect(new Set(heights.values()).size, 'groups with an arrow between them').toBe(inCoreGroups.length);
+});
+
+test('every folder of tasks is drawn, and depends only on folders drawn below it', () => {
+  const heights = readHeights(inTasksGroups, tasksFolders.keys());
+  const exist = readdirSync(join(ROOT, 'packages/tasks/src'), { withFileTypes: true }).filter((one) =>
+    one.isDirectory(),
+  );
+  const entries = ['internal', 'store', 'testing'];
+  expect([...heights.keys(), ...entries].toSorted()).toEqual(exist.map(({ name }) => name).toSorted());
+  expect(findUpward(tasksFolders, heights)).toEqual([]);
 });
 
 test('packages may import what their manifests list', () => {

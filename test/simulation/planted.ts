@@ -113,7 +113,7 @@ const plantedInDelivery: readonly PlantedBug[] = [
   ),
   one(
     'a worker that lost its task continues',
-    'delivery/claim-holder.ts',
+    'run/claim-holder.ts',
     "this.token.cancel({ kind: 'lease-lost', message: error.message }, { mode: { abortMs: 1_000 } });",
     '',
   ),

@@ -4,7 +4,7 @@ import {
   type CancellationStore,
   type CancellationStoreConfig,
   createCancellationStore,
-} from '../../packages/tasks/src/compat/cancellations/cancellation-store.ts';
+} from '../../packages/tasks/src/cancellations/cancellation-store.ts';
 import { createMemoryStore } from '../../packages/tasks/src/ledger/memory.ts';
 import { createRunner } from '../../packages/tasks/src/run/store-runner.ts';
 import { TASK, untilCancelled } from './runner-set-up.ts';

@@ -1,7 +1,7 @@
 // BullMQ users have ioredis 5, which supports RESP2 only. The oldest version of the peer range must do all the same things.
 import { Redis } from 'ioredis-v5';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { createCancellationStore } from '../../packages/tasks/src/compat/cancellations/cancellation-store.ts';
+import { createCancellationStore } from '../../packages/tasks/src/cancellations/cancellation-store.ts';
 import { type BorrowedServer, borrowRedis } from '../servers/borrow.ts';
 import { testCancellationStore } from './cancellation-cases.ts';
 

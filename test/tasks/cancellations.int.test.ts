@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createCancellationStore } from '../../packages/tasks/src/compat/cancellations/cancellation-store.ts';
+import { createCancellationStore } from '../../packages/tasks/src/cancellations/cancellation-store.ts';
 import { createMemoryStore } from '../../packages/tasks/src/ledger/memory.ts';
 import { createRunner } from '../../packages/tasks/src/run/store-runner.ts';
 import { type BorrowedServer, borrowPostgres, borrowRedis } from '../servers/borrow.ts';

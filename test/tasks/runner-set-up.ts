@@ -2,9 +2,10 @@ import { createAgent, defineTool, type Message, sleep, type Tool, type ToolConte
 import { type Planner, reply, type Step } from '@whoa/core/model';
 import { createVirtualWorld } from '@whoa/core/testing';
 import { z } from 'zod';
+import type { RunnerEvent } from '../../packages/tasks/src/delivery/worker-context.ts';
 import { createMemoryStore } from '../../packages/tasks/src/ledger/memory.ts';
 import type { TaskApprovals } from '../../packages/tasks/src/run/questions/approvals.ts';
-import type { RunnerEvent, RunnerOptions } from '../../packages/tasks/src/run/runner.ts';
+import type { RunnerOptions } from '../../packages/tasks/src/run/runner.ts';
 import { createRunner } from '../../packages/tasks/src/run/store-runner.ts';
 import type { TaskFunction, TaskHandler } from '../../packages/tasks/src/run/work.ts';
 import type { TaskStore } from '../../packages/tasks/src/store.ts';

@@ -28,7 +28,8 @@ export type { CreateReceipt, SendReceipt, StoreCancelReceipt, ListFilter, ListPa
 export type { StoreReply } from './conversation/reply.ts';
 
 // Runners: run tasks, in this process or in workers.
-export type { Runner, StartedTask, RunnerOptions, RunnerEvent } from './run/runner.ts';
+export type { Runner, StartedTask, RunnerOptions } from './run/runner.ts';
+export type { RunnerEvent } from './delivery/worker-context.ts';
 export type { TaskHandler, TaskContext, SelfManagedWork } from './run/work.ts';
 export { createBackground, type Background, createBackgroundKey } from './run/background.ts';
 export type { TaskEngine, EngineFactory } from './delivery/engine.ts';

@@ -1,8 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, type FSWatcher, fstatSync, readdirSync, readSync, unlinkSync, watch, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  type FSWatcher,
+  fchmodSync,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  statSync,
+  unlinkSync,
+  watch,
+  writeSync,
+} from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { systemClock } from '@whoa/core/embed';
-import { openBusFile } from '../ledger/sqlite/database-file.ts';
 import { type Bus, Listeners, MAX_MESSAGE_BYTES } from './bus.ts';
 
 /** Beyond this size the next file is begun, and the one before the last is removed. */
@@ -146,4 +158,20 @@ export class FileBus implements Bus {
     if (isLeftBehind) this.#listeners.gap();
     this.#read(this.#now);
   }
+}
+
+/**
+ * Opens a file of the bus next to a database. Orders in it are obeyed, so only users that can write the
+ * database may be able to write it. Check the owner: another user may have created the file first.
+ */
+function openBusFile(path: string, database: string): number {
+  // Windows does not have this flag.
+  const noFollow = (constants as Partial<typeof constants>).O_NOFOLLOW ?? 0;
+  const file = openSync(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | noFollow, 0o600);
+  if (fstatSync(file).uid !== statSync(database).uid) {
+    closeSync(file);
+    throw new Error(`file: ${path} belongs to another user, who could forge cancels with it; remove it`);
+  }
+  fchmodSync(file, 0o600);
+  return file;
 }

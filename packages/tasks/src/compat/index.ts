@@ -4,7 +4,7 @@
 export { createCancellationRegistry, type CancellationRegistry, type Registration } from './registry.ts';
 
 // Cancel by a task's id, apart from the task store.
-export { type CancellationStore, createCancellationStore } from './cancellations/cancellation-store.ts';
+export { type CancellationStore, createCancellationStore } from '../cancellations/cancellation-store.ts';
 
 // Cancel by event or checker.
 export {

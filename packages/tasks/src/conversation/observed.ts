@@ -1,7 +1,8 @@
 import type { Agent, AppContext, CancelReasonInit } from '@whoa/core';
 import { createReason, type World } from '@whoa/core/embed';
 import { type ConversationEvent, createHookDispatcher, type HookError, type Hooks } from '@whoa/core/internal';
-import type { RunnerEvent, RunnerOptions } from '../run/runner.ts';
+import type { RunnerEvent } from '../delivery/worker-context.ts';
+import type { RunnerOptions } from '../run/runner.ts';
 import type { StoreCancelReceipt } from '../store.ts';
 import type { StoreReply } from './reply.ts';
 

@@ -1,6 +1,6 @@
 import { sleep } from '@whoa/core';
 import { LeaseLostError } from '../errors.ts';
-import { RETRY_DELAY_MS, type WorkerContext } from '../run/worker-context.ts';
+import { RETRY_DELAY_MS, type WorkerContext } from './worker-context.ts';
 import type { ClaimRef, SessionRef, TakenTask } from './worker-store.ts';
 
 /** The longest pause between two requests while the store is away. */

@@ -1,5 +1,5 @@
 import { sleep } from '@whoa/core';
-import { RETRY_DELAY_MS, type WorkerContext } from '../run/worker-context.ts';
+import { RETRY_DELAY_MS, type WorkerContext } from './worker-context.ts';
 
 /** How often a request is repeated when its response keeps getting lost. */
 const MAX_ASKED = 5;

@@ -1,8 +1,8 @@
 import { LeaseLostError, StoreBusyError } from '../errors.ts';
-import type { WorkerContext } from '../run/worker-context.ts';
 import type { HandBack } from './hand-back.ts';
 import { LeaseClock, type Sent } from './lease-clock.ts';
 import type { Sweeper } from './sweeper.ts';
+import type { WorkerContext } from './worker-context.ts';
 import type { ClaimRef, Heartbeat, HeartbeatResult, Orders } from './worker-store.ts';
 
 /** A failed beat is repeated after this share of a lease. */

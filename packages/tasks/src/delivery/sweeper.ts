@@ -1,4 +1,4 @@
-import type { WorkerContext } from '../run/worker-context.ts';
+import type { WorkerContext } from './worker-context.ts';
 
 /** Frees the tasks of workers that are gone, and removes records past their retention. */
 export class Sweeper {

@@ -1,5 +1,5 @@
-import type { WorkerContext } from '../run/worker-context.ts';
 import type { Sweeper } from './sweeper.ts';
+import type { WorkerContext } from './worker-context.ts';
 import type { WorkerSession } from './worker-session.ts';
 import type { TakenTask } from './worker-store.ts';
 

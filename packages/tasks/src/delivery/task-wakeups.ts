@@ -1,4 +1,4 @@
-import type { WorkerContext } from '../run/worker-context.ts';
+import type { WorkerContext } from './worker-context.ts';
 
 /** The wait for a moment that has passed by the local clock, and not by the store's: their clocks differ. */
 const CLOCK_SKEW_MS = 100;

@@ -4,11 +4,11 @@ import { expect, test } from 'vitest';
 import { alterStore } from '../../../../test/tasks/altered-store.ts';
 import { StoreBusyError } from '../errors.ts';
 import { createMemoryStore } from '../ledger/memory.ts';
-import { WorkerContext } from '../run/worker-context.ts';
 import type { TaskStore } from '../store.ts';
 import { HandBack } from './hand-back.ts';
 import type { Holder } from './session.ts';
 import { Sweeper } from './sweeper.ts';
+import { WorkerContext } from './worker-context.ts';
 import { WorkerSession } from './worker-session.ts';
 import type { ClaimRef } from './worker-store.ts';
 
@@ -17,7 +17,7 @@ const LEASE_MS = 3_000;
 const world = () => createVirtualWorld();
 
 function createSession(store: TaskStore, options: { world: World; worker?: string }): WorkerSession {
-  const context = new WorkerContext({ store, agents: {}, leaseMs: LEASE_MS, worker: 'w1', ...options });
+  const context = new WorkerContext({ store, leaseMs: LEASE_MS, worker: 'w1', ...options });
   const sweeper = new Sweeper(context, () => {});
   return new WorkerSession(context, { handBack: new HandBack(context), sweeper });
 }

@@ -1,7 +1,7 @@
-import type { WorkerContext } from '../run/worker-context.ts';
 import type { Sent } from './lease-clock.ts';
 import { retryLostResponse } from './retry-lost-response.ts';
 import { Session, type SessionOptions } from './session.ts';
+import type { WorkerContext } from './worker-context.ts';
 import type { ClaimResult, TakenTask, TakeResult } from './worker-store.ts';
 
 /** The sessions of this worker, one at a time, and its requests for tasks under them. */

@@ -4,8 +4,8 @@ import { type Around, alterStore } from '../../../../test/tasks/altered-store.ts
 import { claimFor } from '../../../../test/tasks/claimed.ts';
 import type { Frame } from '../bus/hint.ts';
 import { StoreBusyError } from '../errors.ts';
-import { hashClaim } from '../ledger/claim-hash.ts';
 import { createMemoryStore } from '../ledger/memory.ts';
+import { hashClaim } from '../ledger/rules/claim-hash.ts';
 import type { Hint } from '../store.ts';
 import { type FollowEvent, type FollowOptions, followTask } from './follow.ts';
 

@@ -1,10 +1,10 @@
 import type { CancellationToken, CancelReasonInit } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
-import type { CancellationStore } from '../compat/cancellations/cancellation-store.ts';
+import type { CancellationStore } from '../cancellations/cancellation-store.ts';
+import type { WorkerContext } from '../delivery/worker-context.ts';
 import type { FinalStatus } from '../ledger/rules/status.ts';
 import type { TaskRecord } from '../task.ts';
 import type { CancellationChecker, RunnerOptions } from './runner.ts';
-import type { WorkerContext } from './worker-context.ts';
 
 /** A checker that has not returned after this long has failed. */
 const CHECKER_MS = 5_000;

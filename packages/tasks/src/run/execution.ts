@@ -1,12 +1,13 @@
 import { guard, type Json, type RunEvent } from '@whoa/core';
-import { ClaimHolder } from '../delivery/claim-holder.ts';
 import type { Session } from '../delivery/session.ts';
+import type { WorkerContext } from '../delivery/worker-context.ts';
 import type { ClaimRef, TakenTask } from '../delivery/worker-store.ts';
 import { LeaseLostError } from '../errors.ts';
 import type { FinalStatus } from '../ledger/rules/status.ts';
 import type { TaskOutcome, TaskRecord } from '../task.ts';
 import type { AdoptedRun } from './adopted-run.ts';
 import { followRun, runAgent } from './agent-work.ts';
+import { ClaimHolder } from './claim-holder.ts';
 import { readJournal } from './journal/read-journal.ts';
 import { outcomeOfWork } from './outcome.ts';
 import { ProviderWaiter } from './provider-wait.ts';
@@ -23,7 +24,6 @@ import {
   type TaskFunction,
   type TaskHandler,
 } from './work.ts';
-import type { WorkerContext } from './worker-context.ts';
 
 export interface ExecutionOptions extends Pick<RunnerOptions, 'approvals' | 'resume' | 'waitForProvider'> {
   readonly context: WorkerContext;

@@ -1,8 +1,8 @@
 import type { Outcome, RunEvent } from '@whoa/core';
 import type { World } from '@whoa/core/embed';
 import type { ModelError } from '@whoa/core/model';
-import type { ClaimHolder } from '../delivery/claim-holder.ts';
 import type { ProviderWait } from '../task.ts';
+import type { ClaimHolder } from './claim-holder.ts';
 import type { PostponedTurn } from './journal/journal-event.ts';
 import type { RunnerOptions } from './runner.ts';
 

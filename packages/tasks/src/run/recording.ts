@@ -1,7 +1,7 @@
 import type { CallResult, Json, RunEvent, RunOptions } from '@whoa/core';
-import type { ClaimHolder } from '../delivery/claim-holder.ts';
 import type { TaskRecord } from '../task.ts';
 import type { AdoptOptions } from './adopted-run.ts';
+import type { ClaimHolder } from './claim-holder.ts';
 import type { ProviderWaiter } from './provider-wait.ts';
 import type { Parking } from './questions/parking.ts';
 

@@ -13,8 +13,6 @@ const work = settings.rule(
     typeof value === 'function' || settings.hasMethods(value, ['run']) || settings.hasMethods(value, ['runTask']),
 );
 
-export const RUNNER_DEFAULTS = { leaseMs: 15_000, pollIntervalMs: 1_000 };
-
 /** The options of a runner. */
 export const RUNNER_RULES: settings.Rules<RunnerOptions> = {
   store: required(having('a task store, as from createTaskStore', 'create', 'get', 'cancel')),

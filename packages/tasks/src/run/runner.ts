@@ -1,38 +1,13 @@
 import type { CancellationToken, Policy, Run, RunEvent, StopMode } from '@whoa/core';
-import type { World } from '@whoa/core/embed';
-import type { HookError, Hooks } from '@whoa/core/internal';
-import type { CancellationStore } from '../compat/cancellations/cancellation-store.ts';
-import type { FinalStatus } from '../ledger/rules/status.ts';
-import type { CreateReceipt, TaskStore } from '../store.ts';
+import type { CancellationStore } from '../cancellations/cancellation-store.ts';
+import type { WorkerOptions } from '../delivery/worker-context.ts';
+import type { CreateReceipt } from '../store.ts';
 import type { NewTask, TaskRecord, TaskRef, TaskResponse } from '../task.ts';
 import type { AdoptOptions } from './adopted-run.ts';
 import type { Background } from './background.ts';
 import type { EventChannel } from './channel.ts';
 import type { TaskApprovals } from './questions/approvals.ts';
 import type { TaskHandler } from './work.ts';
-
-/** An event that a runner passes to its hooks. */
-export type RunnerEvent =
-  | {
-      readonly type: 'task-start';
-      readonly tenant: string;
-      readonly id: string;
-      readonly epoch: number;
-      readonly conversation?: string;
-    }
-  /** It has ended. */
-  | { readonly type: 'task-end'; readonly tenant: string; readonly id: string; readonly status: FinalStatus }
-  | {
-      readonly type: 'task-left';
-      readonly tenant: string;
-      readonly id: string;
-      /** Why it has not ended here: `released` for another worker, `parked` until it is answered, or `lost` with its lease. */
-      readonly status: 'released' | 'parked' | 'lost';
-    }
-  /** A `cancellationChecker` or the store of `cancellations` threw or rejected. */
-  | { readonly type: 'checker-error'; readonly id: string; readonly error: unknown }
-  /** A request to the store failed; it is retried. */
-  | { readonly type: 'store-error'; readonly error: unknown };
 
 /** Decides whether a task should stop. `task` has its key, conversation and tenant. True means stop `now`. */
 export type CancellationChecker = (taskId: string, task: TaskRecord) => boolean | Promise<boolean>;
@@ -41,15 +16,9 @@ export type CancellationChecker = (taskId: string, task: TaskRecord) => boolean 
 export type ResumeRule = 'any' | 'same-version';
 
 /** Options of a runner. Only `store` and `agents` are required. */
-export interface RunnerOptions {
-  readonly store: TaskStore;
+export interface RunnerOptions extends WorkerOptions {
   /** What tasks can run, by agent name. */
   readonly agents: Readonly<Record<string, TaskHandler>>;
-  /** This worker's name. It must be unique. */
-  readonly worker?: string | undefined;
-  readonly leaseMs?: number | undefined;
-  /** How often a worker with free capacity asks for tasks, and a checker is called, if nothing else triggers them. */
-  readonly pollIntervalMs?: number | undefined;
   /** Carries cancel messages inside this process. */
   readonly channel?: EventChannel | undefined;
   /**
@@ -82,8 +51,6 @@ export interface RunnerOptions {
     | undefined;
   /** Keeps work that tasks leave running on purpose. */
   readonly background?: Background | undefined;
-  readonly hooks?: Hooks<RunnerEvent | HookError> | undefined;
-  readonly world?: World | undefined;
 }
 
 export interface RunTaskOptions {

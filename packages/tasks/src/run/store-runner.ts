@@ -1,10 +1,10 @@
 import { CancellationToken, type Run, type RunEvent, SettingsError, type StopMode } from '@whoa/core';
 import { createListener, settings, toPreset } from '@whoa/core/internal';
 import { HandBack } from '../delivery/hand-back.ts';
-import { OrderListener } from '../delivery/order-listener.ts';
 import { retryLostResponse } from '../delivery/retry-lost-response.ts';
 import { Sweeper } from '../delivery/sweeper.ts';
 import { TakeLoop } from '../delivery/take-loop.ts';
+import { type RunnerEvent, WorkerContext } from '../delivery/worker-context.ts';
 import { WorkerSession } from '../delivery/worker-session.ts';
 import type { TakenTask } from '../delivery/worker-store.ts';
 import { type NewTask, type TaskRef, type TaskResponse, toTaskResponse } from '../task.ts';
@@ -13,11 +13,11 @@ import { withBackground } from './background.ts';
 import type { EventChannel } from './channel.ts';
 import { Execution, type ExecutionEnd } from './execution.ts';
 import { readJournal } from './journal/read-journal.ts';
+import { OrderListener } from './order-listener.ts';
 import {
   type AdoptedTask,
   type CancellationChecker,
   type Runner,
-  type RunnerEvent,
   type RunnerOptions,
   type RunTaskOptions,
   requireCreated,
@@ -26,7 +26,6 @@ import {
 } from './runner.ts';
 import { RUNNER_RULES, SERVE_RULES, WORK_RULES } from './runner-rules.ts';
 import { findWork } from './work.ts';
-import { WorkerContext } from './worker-context.ts';
 
 /** How a claimed task is run here. */
 interface RunHere {

@@ -10,9 +10,9 @@ import type {
   TaskRef,
   TaskSummary,
 } from '../../task.ts';
-import { hashClaim } from '../claim-hash.ts';
 import type { ListRequest, QuestionsRequest, StoreRules } from '../driver.ts';
 import { parseActivity } from '../rules/activity.ts';
+import { hashClaim } from '../rules/claim-hash.ts';
 import { toContext } from '../rules/new-task.ts';
 import type { QuestionCounts, QuestionState } from '../rules/questions.ts';
 import type { TaskStatus } from '../rules/status.ts';

@@ -4,8 +4,8 @@ import type { ClaimRef, Orders, ParkReceipt, SeenByWorker } from '../../delivery
 import { JournalFullError, JournalGapError, LeaseLostError } from '../../errors.ts';
 import type { FinishResult, ReleaseResult } from '../../store.ts';
 import type { JournalEntry } from '../../task.ts';
-import { hashClaim } from '../claim-hash.ts';
 import type { DriverBatch, FinishRequest } from '../driver.ts';
+import { hashClaim } from '../rules/claim-hash.ts';
 import { isFinalStatus, nextStatus } from '../rules/status.ts';
 import { applyTransition } from '../rules/transitions.ts';
 import { ordersFor } from './orders.ts';

@@ -1,7 +1,7 @@
 import type { ListPage } from '../../store.ts';
 import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskRef } from '../../task.ts';
-import { hashClaim } from '../claim-hash.ts';
 import type { ListRequest, ReadRequest, StoreRules } from '../driver.ts';
+import { hashClaim } from '../rules/claim-hash.ts';
 import { type DatabaseFunctions, MAX_INT } from './functions.ts';
 import { present, type RecordRow, type SummaryRow, toRecord, toSummary } from './rows.ts';
 import { checkNames } from './text.ts';

@@ -2,8 +2,8 @@ import type { CancelReason, Json } from '@whoa/core';
 import type { Orders, TakenTask, TaskLoad } from '../../delivery/worker-store.ts';
 import type { AnswerReceipt, NewAnswer, Question, QuestionEnd } from '../../question.ts';
 import type { NumberedCommand, StopOrder, TaskCommand, TaskOutcome, TaskRecord, TaskSummary } from '../../task.ts';
-import { hashClaim } from '../claim-hash.ts';
 import { parseActivity } from '../rules/activity.ts';
+import { hashClaim } from '../rules/claim-hash.ts';
 import { toContext } from '../rules/new-task.ts';
 import { toTooLate } from '../rules/questions.ts';
 

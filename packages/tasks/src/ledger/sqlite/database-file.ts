@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, constants, fchmodSync, fstatSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 
@@ -31,20 +31,4 @@ export function prepareFile(path: string): void {
   }
   closeSync(openSync(path, 'a', 0o600));
   chmodSync(path, 0o600);
-}
-
-/**
- * Opens a file of the bus next to a database. Orders in it are obeyed, so only users that can write the
- * database may be able to write it. Check the owner: another user may have created the file first.
- */
-export function openBusFile(path: string, database: string): number {
-  // Windows does not have this flag.
-  const noFollow = (constants as Partial<typeof constants>).O_NOFOLLOW ?? 0;
-  const file = openSync(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | noFollow, 0o600);
-  if (fstatSync(file).uid !== statSync(database).uid) {
-    closeSync(file);
-    throw new Error(`file: ${path} belongs to another user, who could forge cancels with it; remove it`);
-  }
-  fchmodSync(file, 0o600);
-  return file;
 }

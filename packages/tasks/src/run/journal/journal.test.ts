@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { alterStore } from '../../../../../test/tasks/altered-store.ts';
 import { claimFor } from '../../../../../test/tasks/claimed.ts';
 import type { Hint } from '../../bus/hint.ts';
+import { WorkerContext } from '../../delivery/worker-context.ts';
 import { createMemoryStore } from '../../ledger/memory.ts';
-import { WorkerContext } from '../worker-context.ts';
 import { Journal } from './journal.ts';
 
 async function setUp() {
@@ -22,7 +22,7 @@ async function setUp() {
     return answer;
   });
   const journal = new Journal({
-    context: new WorkerContext({ store, agents: {}, world }),
+    context: new WorkerContext({ store, world }),
     claim,
     tenant,
     readers: [],

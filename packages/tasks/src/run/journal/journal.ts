@@ -1,9 +1,9 @@
 import type { Hint } from '../../bus/hint.ts';
+import type { WorkerContext } from '../../delivery/worker-context.ts';
 import type { Batch, ClaimRef, Orders, WordSource } from '../../delivery/worker-store.ts';
 import { JournalFullError, JournalGapError, LeaseLostError, QuestionRefusedError } from '../../errors.ts';
 import type { QuestionClose } from '../../question.ts';
 import type { TaskActivity } from '../../task.ts';
-import type { WorkerContext } from '../worker-context.ts';
 import { entryFor, type SaidEvent, withEntry } from './entry.ts';
 import { createJournalBudget, type FittedEntries, fitEntries, type JournalBudget } from './journal-budget.ts';
 import { LiveWords } from './live-words.ts';

@@ -1,6 +1,6 @@
 import type { Json } from '@whoa/core';
 import { expect, test } from 'vitest';
-import { hashClaim } from '../../ledger/claim-hash.ts';
+import { hashClaim } from '../../ledger/rules/claim-hash.ts';
 import { LiveWords } from './live-words.ts';
 
 const text = (said: string): Json => ({ type: 'text', text: said });

@@ -1,7 +1,7 @@
 import type { Json } from '@whoa/core';
 import type { Frame } from '../../bus/hint.ts';
 import type { ClaimRef } from '../../delivery/worker-store.ts';
-import { hashClaim } from '../../ledger/claim-hash.ts';
+import { hashClaim } from '../../ledger/rules/claim-hash.ts';
 import { countSaid, type SaidEvent, withEntry } from './entry.ts';
 import { measureBytes } from './truncate.ts';
 

@@ -1,6 +1,6 @@
-import type { ClaimHolder } from '../../delivery/claim-holder.ts';
+import type { WorkerContext } from '../../delivery/worker-context.ts';
 import { LeaseLostError } from '../../errors.ts';
-import type { WorkerContext } from '../worker-context.ts';
+import type { ClaimHolder } from '../claim-holder.ts';
 
 interface ParkingOptions {
   readonly context: WorkerContext;

@@ -1,11 +1,11 @@
 import type { RunOptions } from '@whoa/core';
 import type { ApprovalAnswer, ApprovalQuestion, ApprovalRequest, Ask } from '@whoa/core/approval';
 import { retryLostResponse } from '../../delivery/retry-lost-response.ts';
+import type { WorkerContext } from '../../delivery/worker-context.ts';
 import type { ClaimRef, Orders } from '../../delivery/worker-store.ts';
 import { QuestionRefusedError } from '../../errors.ts';
 import { createQuestionId, type Question, type QuestionClose, type QuestionKind } from '../../question.ts';
 import type { Journal } from '../journal/journal.ts';
-import type { WorkerContext } from '../worker-context.ts';
 import {
   compareShown,
   isDecided,

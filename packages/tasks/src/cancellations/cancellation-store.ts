@@ -1,10 +1,10 @@
 import { systemWorld, type World } from '@whoa/core/embed';
 import { settings, worldRule } from '@whoa/core/internal';
-import type { Bus } from '../../bus/bus.ts';
-import { StoreBusyError, StoreClosedError, StoreSetupError } from '../../errors.ts';
-import { checkName } from '../../ledger/checked/checks.ts';
-import type { FinalStatus } from '../../ledger/rules/status.ts';
-import { UnknownOutcomeError } from '../../unknown-outcome.ts';
+import type { Bus } from '../bus/bus.ts';
+import { StoreBusyError, StoreClosedError, StoreSetupError } from '../errors.ts';
+import { checkName } from '../ledger/checked/checks.ts';
+import type { FinalStatus } from '../ledger/rules/status.ts';
+import { UnknownOutcomeError } from '../unknown-outcome.ts';
 import type { Entries, Entry, Field } from './entries.ts';
 import { createMemoryEntries } from './memory-entries.ts';
 import { createPostgresEntries } from './postgres-entries.ts';

@@ -5,8 +5,8 @@ import { CancellationToken } from '@whoa/core';
 import { callTools, reply } from '@whoa/core/model';
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { afterAll, describe, expect, test } from 'vitest';
-import { testCancellationStore } from '../../../../../test/tasks/cancellation-cases.ts';
-import { readFirstId, scripted, setUp, TASK, tool, untilCancelled } from '../../../../../test/tasks/runner-set-up.ts';
+import { testCancellationStore } from '../../../../test/tasks/cancellation-cases.ts';
+import { readFirstId, scripted, setUp, TASK, tool, untilCancelled } from '../../../../test/tasks/runner-set-up.ts';
 import { type CancellationStore, type CancellationStoreConfig, createCancellationStore } from './cancellation-store.ts';
 import { KEPT_MS } from './entries.ts';
 

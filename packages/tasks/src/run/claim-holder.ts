@@ -1,16 +1,16 @@
 import { CancellationToken, type CancelReasonInit, type StopMode } from '@whoa/core';
 import type { CancelOptions } from '@whoa/core/embed';
+import type { Holder, Session } from '../delivery/session.ts';
+import type { WorkerContext } from '../delivery/worker-context.ts';
+import type { ClaimRef, Orders, TakenTask } from '../delivery/worker-store.ts';
 import { LeaseLostError } from '../errors.ts';
 import { OVERDUE } from '../ledger/rules/rules.ts';
-import { Commands } from '../run/commands.ts';
-import { ActivityCounter } from '../run/journal/activity.ts';
-import { Journal } from '../run/journal/journal.ts';
-import type { QuestionTimes } from '../run/questions/approvals.ts';
-import { TaskQuestions } from '../run/questions/task-questions.ts';
-import type { WorkerContext } from '../run/worker-context.ts';
 import type { StopOrder } from '../task.ts';
-import type { Holder, Session } from './session.ts';
-import type { ClaimRef, Orders, TakenTask } from './worker-store.ts';
+import { Commands } from './commands.ts';
+import { ActivityCounter } from './journal/activity.ts';
+import { Journal } from './journal/journal.ts';
+import type { QuestionTimes } from './questions/approvals.ts';
+import { TaskQuestions } from './questions/task-questions.ts';
 
 interface ClaimHolderOptions {
   readonly context: WorkerContext;

@@ -1,10 +1,46 @@
 import { CancellationToken, sleep } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
-import { createHookDispatcher } from '@whoa/core/internal';
+import { createHookDispatcher, type HookError, type Hooks } from '@whoa/core/internal';
 import { LeaseLostError } from '../errors.ts';
+import type { FinalStatus } from '../ledger/rules/status.ts';
 import type { TaskStore } from '../store.ts';
-import type { RunnerEvent, RunnerOptions } from './runner.ts';
-import { RUNNER_DEFAULTS } from './runner-rules.ts';
+
+/** An event that a runner passes to its hooks. */
+export type RunnerEvent =
+  | {
+      readonly type: 'task-start';
+      readonly tenant: string;
+      readonly id: string;
+      readonly epoch: number;
+      readonly conversation?: string;
+    }
+  /** It has ended. */
+  | { readonly type: 'task-end'; readonly tenant: string; readonly id: string; readonly status: FinalStatus }
+  | {
+      readonly type: 'task-left';
+      readonly tenant: string;
+      readonly id: string;
+      /** Why it has not ended here: `released` for another worker, `parked` until it is answered, or `lost` with its lease. */
+      readonly status: 'released' | 'parked' | 'lost';
+    }
+  /** A `cancellationChecker` or the store of `cancellations` threw or rejected. */
+  | { readonly type: 'checker-error'; readonly id: string; readonly error: unknown }
+  /** A request to the store failed; it is retried. */
+  | { readonly type: 'store-error'; readonly error: unknown };
+
+/** What all parts of a worker need. */
+export interface WorkerOptions {
+  readonly store: TaskStore;
+  /** This worker's name. It must be unique. */
+  readonly worker?: string | undefined;
+  readonly leaseMs?: number | undefined;
+  /** How often a worker with free capacity asks for tasks, and a checker is called, if nothing else triggers them. */
+  readonly pollIntervalMs?: number | undefined;
+  readonly hooks?: Hooks<RunnerEvent | HookError> | undefined;
+  readonly world?: World | undefined;
+}
+
+export const RUNNER_DEFAULTS = { leaseMs: 15_000, pollIntervalMs: 1_000 };
 
 /** The pause before a request is repeated that the store failed or did not answer. */
 export const RETRY_DELAY_MS = 100;
@@ -26,7 +62,7 @@ export class WorkerContext {
   readonly onStoreError = (error: unknown): void => this.emit({ type: 'store-error', error });
   readonly #pending = new Set<Promise<unknown>>();
 
-  constructor(options: RunnerOptions) {
+  constructor(options: WorkerOptions) {
     this.store = options.store;
     this.world = options.world ?? systemWorld;
     this.worker = options.worker ?? `${process.pid}-${this.world.createId().slice(0, NAME_CHARACTERS)}`;

@@ -13,8 +13,8 @@ import {
   untilCancelled,
 } from '../../../../test/tasks/runner-set-up.ts';
 import { createMemoryStore } from '../ledger/memory.ts';
-import { createCancelMessage, createEventChannel } from '../run/channel.ts';
-import type { TaskHandler } from '../run/work.ts';
+import { createCancelMessage, createEventChannel } from './channel.ts';
+import type { TaskHandler } from './work.ts';
 
 const started = deferred<AbortSignal>();
 

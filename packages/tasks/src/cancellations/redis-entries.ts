@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
-import { RedisBus } from '../../bus/redis-bus.ts';
-import { StoreSetupError } from '../../errors.ts';
+import { RedisBus } from '../bus/redis-bus.ts';
+import { StoreSetupError } from '../errors.ts';
 import { type Entries, type Entry, KEPT_MS, TIMEOUT_MS } from './entries.ts';
 
 interface RedisEntriesOptions {

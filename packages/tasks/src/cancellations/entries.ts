@@ -1,4 +1,4 @@
-import type { Bus } from '../../bus/bus.ts';
+import type { Bus } from '../bus/bus.ts';
 
 /** The fields of a task in a cancellation store. `cancel` and `ended` are written once; `status` may change. */
 export type Field = 'status' | 'cancel' | 'ended';

@@ -1,6 +1,6 @@
 import { systemClock } from '@whoa/core/embed';
-import { PostgresBus } from '../../bus/postgres-bus.ts';
-import { loadDriver, type Pool, Sockets } from '../../ledger/postgres/connection/driver.ts';
+import { PostgresBus } from '../bus/postgres-bus.ts';
+import { loadDriver, type Pool, Sockets } from '../ledger/postgres/connection/driver.ts';
 import { type Entries, type Field, KEPT_MS, TIMEOUT_MS } from './entries.ts';
 import { createTable, deleteExpired, readEntry, toFields, writeField } from './sql.ts';
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { FileBus } from '../../bus/file-bus.ts';
-import { prepareFile } from '../../ledger/sqlite/database-file.ts';
+import { FileBus } from '../bus/file-bus.ts';
+import { prepareFile } from '../ledger/sqlite/database-file.ts';
 import { type Entries, type Field, KEPT_MS } from './entries.ts';
 import { createTable, deleteExpired, readEntry, toFields, writeField } from './sql.ts';
 

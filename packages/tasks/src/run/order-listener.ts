@@ -1,5 +1,11 @@
 import type { CancelReasonInit } from '@whoa/core';
 import type { CancelOptions } from '@whoa/core/embed';
+import { TaskWakeups } from '../delivery/task-wakeups.ts';
+import type { WorkerContext } from '../delivery/worker-context.ts';
+import type { WorkerSession } from '../delivery/worker-session.ts';
+import type { ClaimRef } from '../delivery/worker-store.ts';
+import type { Hint, PushedOrder } from '../store.ts';
+import type { ConversationRef, TaskRef, TaskSummary } from '../task.ts';
 import {
   CANCEL_TOPIC,
   type CancelRequest,
@@ -7,16 +13,10 @@ import {
   type EventChannel,
   readCancelMessage,
   TASK_CATEGORY,
-} from '../run/channel.ts';
-import { Checker } from '../run/checker.ts';
-import type { Execution } from '../run/execution.ts';
-import type { RunnerOptions } from '../run/runner.ts';
-import type { WorkerContext } from '../run/worker-context.ts';
-import type { Hint, PushedOrder } from '../store.ts';
-import type { ConversationRef, TaskRef, TaskSummary } from '../task.ts';
-import { TaskWakeups } from './task-wakeups.ts';
-import type { WorkerSession } from './worker-session.ts';
-import type { ClaimRef } from './worker-store.ts';
+} from './channel.ts';
+import { Checker } from './checker.ts';
+import type { Execution } from './execution.ts';
+import type { RunnerOptions } from './runner.ts';
 
 export interface ListenerOptions extends Pick<RunnerOptions, 'channel' | 'cancellationChecker' | 'cancellations'> {
   readonly session: WorkerSession;
