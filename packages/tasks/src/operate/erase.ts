@@ -1,7 +1,8 @@
+import { CancellationToken, sleep } from '@whoa/core';
 import { type Clock, systemWorld, type World } from '@whoa/core/embed';
 import type { OperatorStore } from '../overview.ts';
 import type { ClientStore } from '../store.ts';
-import type { ConversationRef } from '../task.ts';
+import type { ConversationRef, TaskRef } from '../task.ts';
 import { cancelTasks } from './cancel-tasks.ts';
 import { mapInBatches } from './map-in-batches.ts';
 
@@ -91,49 +92,40 @@ class Erasure {
   }
 
   async cancelLive(signal: AbortSignal | undefined): Promise<void> {
-    const by = this.#by;
-    const reason = { kind: 'user' as const, message: 'its records are erased', ...(by !== undefined && { by }) };
-    for (let cursor: string | undefined; signal?.aborted !== true; ) {
-      const page = await cancelTasks(this.#store, { ...this.#target, reason, mode: 'now', cursor });
-      for (const { id, result } of page.tasks) if (result === 'accepted') this.#cancelled.add(id);
+    const reason = { kind: 'user' as const, message: 'its records are erased', ...(this.#by && { by: this.#by }) };
+    const read = (cursor: string | undefined) =>
+      cancelTasks(this.#store, { ...this.#target, reason, mode: 'now', cursor });
+    for await (const { tasks } of readPages(read, signal)) {
+      for (const { id, result } of tasks) if (result === 'accepted') this.#cancelled.add(id);
       this.removed.cancelled = this.#cancelled.size;
-      cursor = page.next;
-      if (cursor === undefined) return;
     }
   }
 
   async removeTasks(signal: AbortSignal | undefined): Promise<void> {
     const { tenant } = this.#target;
-    for (let cursor: string | undefined; signal?.aborted !== true; ) {
-      const page = await this.#store.list({ ...this.#target, ...(cursor !== undefined && { cursor }) });
-      const ended = page.tasks.filter(({ endedAt }) => endedAt !== undefined);
-      const receipts = await mapInBatches(ended, ({ id }) => this.#store.remove({ tenant, id }));
-      this.removed.tasks += receipts.filter(({ result }) => result === 'removed').length;
-      cursor = page.next;
-      if (cursor === undefined) return;
+    for await (const { tasks } of readPages((cursor) => this.#store.list({ ...this.#target, cursor }), signal)) {
+      const ended = tasks.filter(({ endedAt }) => endedAt !== undefined);
+      this.removed.tasks += await this.#remove(ended.map(({ id }) => ({ tenant, id })));
     }
   }
 
   async removeConversations(signal: AbortSignal | undefined): Promise<void> {
     const { tenant } = this.#target;
-    for (let cursor: string | undefined; signal?.aborted !== true; ) {
-      const page = await this.#conversations(cursor);
-      const receipts = await mapInBatches(page.conversations, (conversation) =>
-        this.#store.remove({ tenant, conversation }),
-      );
-      this.removed.conversations += receipts.filter(({ result }) => result === 'removed').length;
-      cursor = page.next;
-      if (cursor === undefined) return;
-    }
+    for await (const { conversations } of readPages((cursor) => this.#conversations(cursor), signal))
+      this.removed.conversations += await this.#remove(conversations.map((conversation) => ({ tenant, conversation })));
+  }
+
+  async #remove(targets: readonly (TaskRef | ConversationRef)[]): Promise<number> {
+    const receipts = await mapInBatches(targets, (target) => this.#store.remove(target));
+    return receipts.filter(({ result }) => result === 'removed').length;
   }
 
   async live(): Promise<string[]> {
     const found: string[] = [];
-    for (let cursor: string | undefined; found.length <= MAX_SHOWN; ) {
-      const page = await cancelTasks(this.#store, { ...this.#target, dryRun: true, cursor });
-      found.push(...page.tasks.map(({ id }) => id));
-      cursor = page.next;
-      if (cursor === undefined) break;
+    const read = (cursor: string | undefined) => cancelTasks(this.#store, { ...this.#target, dryRun: true, cursor });
+    for await (const { tasks } of readPages(read)) {
+      found.push(...tasks.map(({ id }) => id));
+      if (found.length > MAX_SHOWN) break;
     }
     return found;
   }
@@ -143,24 +135,32 @@ class Erasure {
     return tasks.length === 0 && (await this.#conversations(undefined)).conversations.length === 0;
   }
 
-  async #conversations(
-    cursor: string | undefined,
-  ): Promise<{ readonly conversations: readonly string[]; readonly next?: string }> {
+  async #conversations(cursor: string | undefined): ReturnType<OperatorStore['conversations']> {
     const target = this.#target;
     if (!('conversation' in target)) {
-      return this.#store.conversations({ ...target, ...(cursor !== undefined && { cursor }) });
+      return this.#store.conversations({ ...target, cursor });
     }
     const found = await this.#store.conversation(target);
     return { conversations: found === undefined ? [] : [target.conversation] };
   }
 }
 
+/** Reads page after page, until the last one or a stop. */
+async function* readPages<Page extends { readonly next?: string }>(
+  read: (cursor: string | undefined) => Promise<Page>,
+  signal?: AbortSignal,
+): AsyncGenerator<Page> {
+  let cursor: string | undefined;
+  do {
+    if (signal?.aborted === true) return;
+    const page = await read(cursor);
+    yield page;
+    cursor = page.next;
+  } while (cursor !== undefined);
+}
+
 async function pause(clock: Clock, signal: AbortSignal | undefined): Promise<void> {
-  const over = Promise.withResolvers<void>();
-  const timer = clock.setTimer(POLL_INTERVAL_MS, over.resolve);
-  const stop = (): void => over.resolve();
-  signal?.addEventListener('abort', stop, { once: true });
-  await over.promise;
-  signal?.removeEventListener('abort', stop);
-  timer[Symbol.dispose]();
+  const token = signal && CancellationToken.from(signal);
+  await sleep(POLL_INTERVAL_MS, { clock, token }).catch(() => {});
+  token?.[Symbol.dispose]();
 }
