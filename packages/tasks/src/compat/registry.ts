@@ -164,45 +164,41 @@ function waitForReceipt(ended: Promise<TaskResponse>): () => Promise<SetStatusRe
 
 /** The caller's work, between its claim and its end. */
 class HeldTask {
-  /** Resolves with itself when the work is claimed. */
-  readonly started: Promise<HeldTask>;
+  token: CancellationToken | undefined;
   readonly #taskId: string;
-  #begin: () => void = () => {};
-  #end: (outcome: TaskOutcome) => void = () => {};
-  #abandon: (error: LeaseLostError) => void = () => {};
-  #token: CancellationToken | undefined;
-  #ended = false;
+  readonly #started = Promise.withResolvers<HeldTask>();
+  readonly #outcome = Promise.withResolvers<TaskOutcome>();
+  #isEnded = false;
 
   constructor(taskId: string) {
     this.#taskId = taskId;
-    this.started = new Promise((resolve) => (this.#begin = () => resolve(this)));
+    // It may be abandoned before anything waits for it.
+    this.#outcome.promise.catch(() => {});
   }
 
-  get token(): CancellationToken | undefined {
-    return this.#token;
+  /** Resolves with itself when the work is claimed. */
+  get started(): Promise<HeldTask> {
+    return this.#started.promise;
   }
 
   /** Resolves when the caller reports the end of the work. A cancel does not end work that still runs. */
   hold(token: CancellationToken): Promise<TaskOutcome> {
-    this.#token = token;
-    return new Promise((resolve, reject) => {
-      this.#end = resolve;
-      this.#abandon = reject;
-      this.#begin();
-    });
+    this.token = token;
+    this.#started.resolve(this);
+    return this.#outcome.promise;
   }
 
   /** Returns whether this was the first end. */
   end(status: FinalStatus): boolean {
-    const isFirst = !this.#ended;
-    this.#ended = true;
-    const reason = this.#token?.reason;
-    this.#end(status === 'cancelled' && reason !== undefined ? { status, reason } : { status });
+    const isFirst = !this.#isEnded;
+    this.#isEnded = true;
+    const reason = this.token?.reason;
+    this.#outcome.resolve(status === 'cancelled' && reason !== undefined ? { status, reason } : { status });
     return isFirst;
   }
 
   abandon(): void {
-    this.#ended = true;
-    this.#abandon(new LeaseLostError(this.#taskId, 0));
+    this.#isEnded = true;
+    this.#outcome.reject(new LeaseLostError(this.#taskId, 0));
   }
 }
