@@ -1,16 +1,14 @@
 import { systemClock } from '@whoa/core/embed';
 import { PostgresBus } from '../bus/postgres-bus.ts';
 import { loadDriver, type Pool, Sockets } from '../ledger/postgres/connection/driver.ts';
-import { type Entries, type Field, KEPT_MS, TIMEOUT_MS } from './entries.ts';
-import { createTable, deleteExpired, readEntry, toFields, writeField } from './sql.ts';
+import { type Entries, KEPT_MS, TIMEOUT_MS } from './entries.ts';
+import { createTable, deleteExpired, type Row, readEntry, toFields, writeField } from './sql.ts';
 
 interface PostgresEntriesOptions {
   readonly url?: string | undefined;
   readonly table?: string | undefined;
   readonly now: () => number;
 }
-
-type Row = { readonly [Name in Field]?: unknown };
 
 const MAX_CONNECTIONS = 2;
 /** How often a silent connection of the bus is checked. */

@@ -26,7 +26,8 @@ export const readEntry = (table: string): string =>
 export const deleteExpired = (table: string, lock = ''): string =>
   `DELETE FROM ${table} WHERE task IN (SELECT task FROM ${table} WHERE expires_at <= $1 LIMIT 100 ${lock})`;
 
-type Row = { readonly [Name in Field]?: unknown };
+/** A row of any of the databases. */
+export type Row = { readonly [Name in Field]?: unknown };
 
 export function toFields(row: Row): Entry {
   return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as Entry;

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { FileBus } from '../bus/file-bus.ts';
 import { prepareFile } from '../ledger/sqlite/database-file.ts';
-import { type Entries, type Field, KEPT_MS } from './entries.ts';
-import { createTable, deleteExpired, readEntry, toFields, writeField } from './sql.ts';
+import { type Entries, KEPT_MS } from './entries.ts';
+import { createTable, deleteExpired, type Row, readEntry, toFields, writeField } from './sql.ts';
 
 const TABLE = 'cancellations';
 /** Waiting blocks this process; whoever is kept waiting longer repeats the call. */
@@ -23,7 +23,7 @@ export function createSqliteEntries({ file, now }: { readonly file: string; read
   };
   const ask = (sql: string, values: readonly (string | number)[]) => {
     const named = Object.fromEntries(values.map((value, i) => [`$${i + 1}`, value]));
-    return open().prepare(sql).get(named) as { readonly [Name in Field]?: unknown } | undefined;
+    return open().prepare(sql).get(named) as Row | undefined;
   };
   return {
     write(taskId, field, value) {

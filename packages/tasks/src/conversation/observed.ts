@@ -11,6 +11,7 @@ export type StoreConversationEvent = RunnerEvent | ConversationEvent<StoreReply>
 
 export type StoreConversationHooks = Hooks<StoreConversationEvent | HookError>;
 
+type RunnerHooks = NonNullable<RunnerOptions['hooks']>;
 type UnstampedRunnerEvent<Event> = Event extends unknown ? Omit<Event, 'at' | 'conversationId'> : never;
 
 interface RunHere {
@@ -58,10 +59,8 @@ export class ObservedConversations {
   }
 
   /** Hooks for the runner, which learn the conversation of each run. `onEnd` is called after the hook of the caller. */
-  runnerHooks(
-    onEnd: (event: Extract<RunnerEvent, { type: 'task-end' }>) => Promise<void>,
-  ): NonNullable<RunnerOptions['hooks']> {
-    const own: NonNullable<RunnerOptions['hooks']> = {
+  runnerHooks(onEnd: (event: Extract<RunnerEvent, { type: 'task-end' }>) => Promise<void>): RunnerHooks {
+    const own: RunnerHooks = {
       'task-start': (event, about) => {
         const { id, conversation } = event;
         if (conversation !== undefined) this.#running.set(id, { conversation });

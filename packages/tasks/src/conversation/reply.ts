@@ -1,6 +1,5 @@
 import { createReason } from '@whoa/core/embed';
-import type { CancelledWork, HookError } from '@whoa/core/internal';
-import { describeEarlyStatus, describeStop } from '@whoa/core/internal';
+import { type CancelledWork, describeEarlyStatus, describeStop, type HookError } from '@whoa/core/internal';
 import { readJournal } from '../run/journal/read-journal.ts';
 import { readRecoveryState } from '../run/recovery/resume.ts';
 import type { RunnerOptions } from '../run/runner.ts';

@@ -12,19 +12,8 @@ import { checkDuration, checkName, checkPriority, checkSize } from './checks.ts'
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 export function checkTask(task: NewTask): void {
-  const {
-    tenant,
-    agent,
-    conversation,
-    key,
-    preferredWorker,
-    debounceMs = 0,
-    priority = 0,
-    notBefore,
-    deadline,
-    traceparent,
-    startedBy,
-  } = task;
+  const { tenant, agent, conversation, key, preferredWorker, startedBy, notBefore, deadline } = task;
+  const { debounceMs = 0, priority = 0, traceparent } = task;
   for (const [name, value] of Object.entries({ tenant, agent, conversation, key, preferredWorker, startedBy })) {
     if (value !== undefined || name === 'tenant' || name === 'agent') checkName(name, value!);
   }
