@@ -8,6 +8,7 @@ const MEANT = [
   'target type is different type than source type',
   // The hints are set next to the result, in the statement that has the rows.
   'append_many: too many attributes for target variables',
+  'finish_many: too many attributes for target variables',
   'order_stop: composite OUT variable "stopped" is not single argument',
 ];
 

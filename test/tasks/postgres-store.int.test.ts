@@ -53,6 +53,17 @@ test('many stores that start at the same time make the schema once', async () =>
   expect(await ask(`SELECT format FROM ${schema}.layout`)).toEqual([{ format: 2 }]);
 });
 
+test('a large limit of ready tasks is counted for a share of the tasks, so that a burst cannot pass it unseen', async () => {
+  const maxReady = 1_001;
+  await using store = createPostgresStore({ url: server.url, schema: newSchema(), maxReady, maxConnections: 1 });
+  const create = async (): Promise<string> => (await store.create({ tenant: 'acme', agent: 'a', input: 'x' })).result;
+  const first = await Promise.all(Array.from({ length: maxReady }, create));
+  expect(new Set(first)).toEqual(new Set(['created']));
+  // All but the first share a statement, and the limit is counted for one of fifty tasks.
+  const burst = await Promise.all(Array.from({ length: 200 }, create));
+  expect(burst.filter((result) => result === 'full').length).toBeGreaterThan(150);
+});
+
 test('two schemas in one database are isolated, including their notifications', async () => {
   await using one = createPostgresStore({ url: server.url, schema: newSchema() });
   await using other = createPostgresStore({ url: server.url, schema: newSchema() });

@@ -112,7 +112,6 @@ function toReceipt(request: CreateRequest, now: number): CreateReceipt {
 
 function finishMany(functions: DatabaseFunctions): Ask<Finish, FinalStatus> {
   return async (requests) => {
-    if (requests.length === 1) return [undefined];
     const unique = keepFirst(requests, ({ claim }) => claim.id);
     const rows = unique.map(({ claim, outcome }) => {
       const { status, reason, isComplete = null, ...rest } = outcome;

@@ -57,8 +57,14 @@ export interface ShownLoad extends Omit<TaskLoad, 'context'> {
   readonly context: string | null;
 }
 
-export interface ShownTaken extends SummaryRow {
-  readonly row: TaskRow & { readonly claim: string };
+/** The columns of `fn.taken_row`. */
+const TAKEN =
+  `id tenant agent conversation title key nonce superseded steered priority not_before deadline status stage epoch attempts
+  crashes worker created_at started_at commands_sent order_number position journal_bytes traceparent started_by session claim
+  activity questions_open`.split(/\s+/);
+
+export interface ShownTaken extends Omit<SummaryRow, 'row'> {
+  readonly row: readonly unknown[];
   readonly load: ShownLoad | null;
   readonly readers: readonly string[];
   readonly questions: readonly ShownQuestion[] | null;
@@ -101,18 +107,15 @@ export function toLoad({ context, ...load }: ShownLoad): TaskLoad {
 }
 
 export function toTaken(taken: ShownTaken, now: number): TakenTask {
-  const { id, epoch, session, claim } = taken.row;
+  const row = Object.fromEntries([['outcome', null], ...TAKEN.map((column, i) => [column, taken.row[i]])]) as TaskRow;
+  const { id, epoch, session, claim } = row;
+  const task = toSummary({ ...taken, row });
   return {
-    claim: { id, epoch, session, claim },
-    task: toSummary(taken),
-    orders: ordersOfTaken(taken, now),
+    claim: { id, epoch, session, claim: claim! },
+    task,
+    orders: toOrders({ ...taken, now, orderNumber: task.orderNumber }),
     ...(taken.load !== null && { load: toLoad(taken.load) }),
   };
-}
-
-function ordersOfTaken(shown: ShownTaken, now: number): Orders {
-  const { orderNumber } = toSummary(shown);
-  return toOrders({ ...shown, now, orderNumber });
 }
 
 export function toOrders({ now, orderNumber, stop, commands, readers, questions }: ShownOrders): Orders {
@@ -153,10 +156,10 @@ export function toAnswerReceipt(receipt: ShownReceipt, question: string): Answer
   return receipt.result === 'too-late' ? toTooLate(toQuestion(receipt.question)) : receipt;
 }
 
-/** Leaves out what is null. */
+/** Leaves out what is null or undefined. */
 export function present<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], null> } {
   const kept: Record<string, unknown> = {};
-  for (const [name, one] of Object.entries(value)) if (one !== null) kept[name] = one;
+  for (const [name, one] of Object.entries(value)) if (one !== null && one !== undefined) kept[name] = one;
   return kept as { [K in keyof T]?: Exclude<T[K], null> };
 }
 

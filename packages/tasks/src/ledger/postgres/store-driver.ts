@@ -42,7 +42,8 @@ import type {
 } from '../driver.ts';
 import { findBackgroundOwner } from '../rules/background.ts';
 import { type Batches, createBatches, isShareable } from './batches.ts';
-import type { Database, NamedValues } from './connection/database.ts';
+import { type Claiming, claimTask, claimTasks } from './claims.ts';
+import type { Database } from './connection/database.ts';
 import { checkClaim, DatabaseFunctions, MAX_INT } from './functions.ts';
 import { type OfferRow, toOfferedTask } from './hints.ts';
 import { Overview } from './overview.ts';
@@ -64,6 +65,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
   readonly #purger: Purger;
   readonly #batches: Batches;
   readonly #retentionMs = (): number => this.#options.rules.retentionMs;
+  readonly #claiming: Claiming;
   /** The tenant that was served last, so that the next take starts with the one after it. */
   #lastTenant = '';
 
@@ -73,6 +75,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     this.#options = options;
     this.#purger = new Purger(this.functions, rules);
     this.#batches = createBatches(this.functions, rules);
+    this.#claiming = { functions: this.functions, rules };
   }
 
   async create(request: CreateRequest): Promise<DriverReceipt> {
@@ -153,31 +156,12 @@ export class PostgresDriver extends Overview implements StoreDriver {
     await this.functions.call('noteOffered', 'note_offered', { ids });
   }
 
-  async claim(id: string, request: Required<ClaimRequest>): Promise<ClaimResult> {
-    checkText('id', id);
-    type Claimed = { readonly result: 'claimed'; readonly now: number; readonly tasks: readonly [ShownTaken] };
-    type Other = Exclude<ClaimResult, { result: 'claimed' }>;
-    const values = { task_id: id, ...this.#toHolder(request), max_attempts: this.#options.rules.maxAttempts };
-    const answer = await this.functions.call<Claimed | Other>('claim', 'claim', values);
-    return answer.result === 'claimed' ? { result: 'claimed', ...toTaken(answer.tasks[0], answer.now) } : answer;
+  claim(id: string, request: Required<ClaimRequest>): Promise<ClaimResult> {
+    return claimTask(id, request, this.#claiming);
   }
 
-  async claimMany(ids: readonly string[], request: Required<ClaimRequest>): Promise<readonly ClaimResult[]> {
-    for (const id of ids) checkText('ids', id);
-    type Refused = readonly (readonly [id: string, why: ClaimResult])[];
-    type Claimed = { readonly now: number; readonly refused: Refused; readonly tasks?: readonly ShownTaken[] };
-    const values = { ids: [...new Set(ids)], ...this.#toHolder(request) };
-    const { now, refused, tasks = [] } = await this.functions.call<Claimed>('claim', 'claim_many', values);
-    const answers = new Map(refused);
-    for (const one of tasks) answers.set(one.row.id, { result: 'claimed', ...toTaken(one, now) });
-    for (const id of ids) if (!answers.has(id)) answers.set(id, await this.claim(id, request));
-    return ids.map((id) => answers.get(id)!);
-  }
-
-  #toHolder({ session, worker, leaseMs, claim, maxBytes }: Required<ClaimRequest>): NamedValues {
-    for (const [name, value] of Object.entries({ session, worker, claim })) checkText(name, value);
-    const limits = { max_bytes: maxBytes, retention_ms: this.#retentionMs };
-    return { session_id: session, p_worker: worker, of_lease_ms: leaseMs, own_claim: claim, ...limits };
+  claimMany(ids: readonly string[], request: Required<ClaimRequest>): Promise<readonly ClaimResult[]> {
+    return claimTasks(ids, request, this.#claiming);
   }
 
   async load(claim: ClaimRef): Promise<TaskLoad> {

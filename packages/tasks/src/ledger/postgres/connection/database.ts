@@ -169,8 +169,11 @@ export class Database implements AsyncDisposable {
         continue;
       }
       try {
-        this.#known.set(connection, { isOwn: await isOurOwn(connection), generation: this.#generation });
+        const isOwn = await isOurOwn(connection);
         await this.#prepareSchema(connection);
+        // A shared connection is set up by each transaction.
+        if (isOwn) await connection.query(qualify('SELECT fn.set_up($1, false)', this.schema), [this.#entry[0]]);
+        this.#known.set(connection, { isOwn, generation: this.#generation });
         return connection;
       } catch (error) {
         connection.release(true);

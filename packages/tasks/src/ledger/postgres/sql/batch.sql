@@ -11,14 +11,17 @@ CREATE FUNCTION fn.create_many(
 DECLARE
   now float8 := fn.now_ms(); full_queues text[]; created text[]; ready_queue record; task whoa.tasks;
   is_delivered boolean := EXISTS (SELECT FROM whoa.engines e WHERE e.agent = ANY (agents));
+  counts boolean := fn.counts_ready(max_ready, cardinality(ids));
 BEGIN
-  SELECT array_agg(l.agent || ' ' || l.tenant) INTO full_queues FROM (
-    SELECT DISTINCT n.agent, n.tenant FROM unnest(agents, tenants) AS n (agent, tenant)
-  ) l WHERE fn.is_full(l.agent, l.tenant, max_ready, now);
-  WITH given AS (
+  IF counts OR EXISTS (SELECT FROM whoa.capped) THEN
+    SELECT array_agg(l.agent || ' ' || l.tenant) INTO full_queues FROM (
+      SELECT DISTINCT n.agent, n.tenant FROM unnest(agents, tenants) AS n (agent, tenant)
+    ) l WHERE fn.is_full(l.agent, l.tenant, max_ready, counts, now);
+  END IF;
+  WITH given AS MATERIALIZED (
     SELECT * FROM unnest(ids, tenants, agents, keys, preferred_workers, nonces, priorities, not_befores, titles, traceparents,
-      starters) AS n (id, tenant, agent, key, preferred_worker, nonce, priority, not_before, title, traceparent, starter)
-    WHERE (n.agent || ' ' || n.tenant = ANY (full_queues)) IS NOT TRUE ORDER BY n.id
+      starters, inputs) AS n (id, tenant, agent, key, preferred_worker, nonce, priority, not_before, title, traceparent, starter, input)
+    WHERE full_queues IS NULL OR (n.agent || ' ' || n.tenant = ANY (full_queues)) IS NOT TRUE ORDER BY n.id
   ), inserted AS (
     INSERT INTO whoa.tasks (
       id, tenant, agent, title, key, nonce, priority, not_before, stage, stage_at, ready_queue, worker, input_owner, traceparent,
@@ -27,16 +30,22 @@ BEGIN
       status, commands_waiting, epoch, attempts, crashes, order_number, position, journal_bytes, commands_sent, created_at
     )
     SELECT g.id, g.tenant, g.agent, g.title, g.key, CASE WHEN g.key IS NOT NULL THEN g.nonce END, g.priority, g.not_before,
-      n.stage, n.stage_at, CASE WHEN n.stage <> 'ready' THEN NULL WHEN is_delivered THEN fn.to_ready_queue(g.agent, 'init', false, 0)
-        ELSE g.agent END, g.preferred_worker, g.id, g.traceparent, g.starter,
+      -- As in `next_stage`.
+      CASE WHEN g.not_before > now OR g.preferred_worker IS NOT NULL THEN 'delayed' ELSE 'ready' END,
+      CASE WHEN g.not_before > now THEN g.not_before
+        WHEN g.preferred_worker IS NOT NULL THEN now + 5000 /*preferredWorkerMs*/ ELSE now END,
+      CASE WHEN g.not_before > now OR g.preferred_worker IS NOT NULL THEN NULL
+        WHEN is_delivered THEN fn.to_ready_queue(g.agent, 'init', false, 0) ELSE g.agent END,
+      g.preferred_worker, g.id, g.traceparent, g.starter,
       -- Values: create
       'init', 0, 0, 0, 0, 0, 0, 0, 0, now
-    FROM given g CROSS JOIN LATERAL fn.next_stage(g.not_before, g.preferred_worker, now) n
+    FROM given g
     ON CONFLICT (id) DO NOTHING RETURNING id
+  ), kept AS (
+    INSERT INTO whoa.inputs (owner, position, input)
+    SELECT g.id, 1, g.input FROM given g JOIN inserted p ON p.id = g.id ON CONFLICT DO NOTHING
   ) SELECT array_agg(p.id) INTO created FROM inserted p;
   IF created IS NULL THEN RETURN json_build_object('now', now, 'created', '[]'::json); END IF;
-  INSERT INTO whoa.inputs (owner, position, input)
-  SELECT n.id, 1, n.input FROM unnest(ids, inputs) AS n (id, input) WHERE n.id = ANY (created) ON CONFLICT DO NOTHING;
   FOR ready_queue IN
     SELECT n.agent AS agent, count(*) AS tasks FROM unnest(ids, agents, preferred_workers, not_befores)
       AS n (id, agent, preferred_worker, not_before)
@@ -68,11 +77,11 @@ CREATE FUNCTION fn.finish_many(
   ids text[], epochs int[], sessions text[], claims text[], actions text[], rests json[], reasons json[], completes boolean[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  now float8; task whoa.tasks; ended json[] := '{}';
+  now float8; ended json; tenants text[]; agents text[];
 BEGIN
   PERFORM 1 FROM whoa.tasks t WHERE t.id = ANY (ids) ORDER BY t.id FOR UPDATE;
   now := fn.now_ms();
-  FOR task IN
+  WITH done AS (
     UPDATE whoa.tasks t SET
       outcome_reason = CASE WHEN t.status = 'cancelling' OR a.ending = 'cancelled'
         THEN coalesce(t.stop_reason, a.reason, fn.reason('{"kind":"user"}', now)) ELSE a.reason END,
@@ -86,13 +95,20 @@ BEGIN
     WHERE t.id = a.id AND t.epoch = a.epoch AND t.session = a.session AND t.claim = a.claim
       AND (t.status IN ('running', 'cancelling')) IS NOT DISTINCT FROM true AND t.conversation IS NULL
       AND t.commands_waiting = 0 AND coalesce(t.questions_open + t.questions_pending, 0) = 0
-    RETURNING t.*
-  LOOP
-    ended := ended || json_build_array(task.id, task.status);
-    PERFORM fn.notify('status', task);
-    PERFORM fn.free_slot(task.tenant, task.agent, now);
-  END LOOP;
-  RETURN array_to_json(ended);
+    RETURNING t.id, t.status, t.tenant, t.agent, t.worker
+  ) SELECT json_agg(json_build_array(d.id, d.status)), array_agg(d.tenant), array_agg(d.agent),
+    set_config('whoa_store.notifications', (
+      SELECT json_agg(json_build_array(l.inbox, json_build_array('status', l.id, l.tenant, l.worker, NULL))) FROM (
+        SELECT DISTINCT i.inbox, e.id, e.tenant, e.worker FROM done e
+        JOIN whoa.interests i ON i.name = ANY (fn.listened(e.id, e.tenant, e.worker, NULL))
+        JOIN whoa.inboxes b ON b.inbox = i.inbox AND b.until > clock_timestamp()
+      ) l)::text, true)
+  INTO ended, tenants, agents FROM done d;
+  IF ended IS NULL THEN RETURN '[]'; END IF;
+  IF fn.tenant_cap() IS NOT NULL OR fn.agent_cap() IS NOT NULL THEN
+    PERFORM fn.free_slot(n.tenant, n.agent, now) FROM unnest(tenants, agents) AS n (tenant, agent);
+  END IF;
+  RETURN ended;
 END $$;
 
 -- Appends to journals, each of another task. Returns the orders of each by its ordinal; the others are for `append`, as are those
@@ -104,7 +120,7 @@ CREATE FUNCTION fn.append_many(
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   locked text[] := ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.id = ANY (ids) FOR UPDATE SKIP LOCKED);
-  now float8 := fn.now_ms(); orders json;
+  now float8 := fn.now_ms(); orders json; has_readers boolean := fn.has_readers();
 BEGIN
   WITH written AS (
     UPDATE whoa.tasks t SET position = t.position + a.count, journal_bytes = t.journal_bytes + a.size,
@@ -115,15 +131,18 @@ BEGIN
     WHERE t.id = a.id AND a.id = ANY (locked) AND t.epoch = a.epoch AND t.session = a.session AND t.claim = a.claim
       AND (t.status IN ('running', 'cancelling')) IS NOT DISTINCT FROM true AND t.position = a.after
       AND t.journal_bytes + a.size <= max_bytes
-    RETURNING a.ordinal, t AS task
+    RETURNING a.ordinal, t.id, t.tenant, t.worker, t.conversation, t.epoch, t.claim, t.order_number,
+      t.stop_level IS NULL AND t.commands_waiting = 0 AND t.questions_open IS NULL AS is_plain
   ), kept AS (
     INSERT INTO whoa.journal (task, position, epoch, at, event, claim, said)
-    SELECT (w.task).id, e.position, (w.task).epoch, now, e.event, (w.task).claim, e.said
+    SELECT w.id, e.position, w.epoch, now, e.event, w.claim, e.said
     FROM written w JOIN unnest(ordinals, positions, events, append_many.said) AS e (ordinal, position, event, said) ON e.ordinal = w.ordinal
-  ) SELECT json_agg(json_build_array(w.ordinal, fn.task_orders(w.task, now))), set_config('whoa_store.notifications', (
+  ) SELECT json_agg(json_build_array(w.ordinal, CASE WHEN w.is_plain AND NOT has_readers THEN json_build_object(
+      'now', now, 'orderNumber', w.order_number, 'stop', NULL, 'commands', NULL, 'readers', '[]'::json, 'questions', NULL)
+    ELSE (SELECT fn.task_orders(o, now) FROM whoa.tasks o WHERE o.id = w.id) END)), set_config('whoa_store.notifications', (
     SELECT json_agg(json_build_array(l.inbox, json_build_array('journal', l.id, l.tenant, l.worker, l.conversation))) FROM (
-      SELECT DISTINCT i.inbox, (w.task).id, (w.task).tenant, (w.task).worker, (w.task).conversation FROM written w
-      JOIN whoa.interests i ON i.name = ANY (fn.listened(w.task))
+      SELECT DISTINCT i.inbox, r.id, r.tenant, r.worker, r.conversation FROM written r
+      JOIN whoa.interests i ON i.name = ANY (fn.listened(r.id, r.tenant, r.worker, r.conversation))
       JOIN whoa.inboxes b ON b.inbox = i.inbox AND b.until > clock_timestamp()
     ) l)::text, true)
   INTO orders FROM written w;

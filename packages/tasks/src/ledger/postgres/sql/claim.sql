@@ -6,10 +6,12 @@ CREATE FUNCTION fn.claim(
   max_attempts int
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  session whoa.sessions; task whoa.tasks; refused json; now float8 := fn.now_ms();
-  was_suspect boolean := EXISTS (SELECT FROM whoa.tasks t WHERE t.id = task_id AND fn.is_suspect(t.status, t.attempts));
-  has_some boolean := EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id);
+  session whoa.sessions; task whoa.tasks; refused json; now float8 := fn.now_ms(); shown json;
+  was_suspect boolean; in_conversation boolean; has_some boolean;
 BEGIN
+  SELECT EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id),
+    coalesce(fn.is_suspect(k.status, k.attempts), false), k.conversation IS NOT NULL
+  INTO has_some, was_suspect, in_conversation FROM (SELECT) one LEFT JOIN whoa.tasks k ON k.id = task_id;
   -- Claims of one session run in parallel: a session that holds tasks need not be written, except for a suspect.
   IF has_some AND NOT was_suspect THEN
     SELECT * INTO session FROM whoa.sessions s WHERE s.id = session_id FOR SHARE;
@@ -19,7 +21,7 @@ BEGIN
   IF session.is_over THEN RETURN json_build_object('result', 'session-ended'); END IF;
   -- A claim says nothing about other sessions, so it must not use up the request to sweep them.
   PERFORM fn.record_contact(of_lease_ms, now, false);
-  PERFORM fn.lock_conversation(task_id);
+  IF in_conversation THEN PERFORM fn.lock_conversation(task_id); END IF;
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
   -- Don't read the clock before the lock: its last holder may have changed the task.
   now := fn.now_ms();
@@ -46,8 +48,9 @@ BEGIN
   ELSIF NOT has_some THEN
     PERFORM fn.note_held(session_id, p_worker, of_lease_ms, NULL, NULL, NULL, now);
   END IF;
-  PERFORM fn.hold(ARRAY[task_id], session_id, own_claim, p_worker, now);
-  RETURN json_build_object('result', 'claimed', 'now', now, 'tasks', fn.taken(ARRAY[task_id], session_id, max_bytes));
+  -- A statement of its own: `taken` is STABLE, and would not see it otherwise.
+  shown := fn.hold(ARRAY[task_id], session_id, own_claim, p_worker, max_bytes, now);
+  RETURN json_build_object('result', 'claimed', 'now', now, 'tasks', coalesce(shown, fn.taken(ARRAY[task_id], session_id, max_bytes)));
 END $$;
 
 -- Returns why no session can claim a locked task now; NULL: one can.
@@ -80,7 +83,7 @@ CREATE FUNCTION fn.claim_many(
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   session whoa.sessions := fn.open_session(session_id); now float8 := fn.now_ms(); task whoa.tasks; refused json;
-  picked text[] := '{}'; mine text[] := '{}'; refusals json[] := '{}'; locked text[];
+  picked text[] := '{}'; mine text[] := '{}'; refusals json[] := '{}'; locked text[]; shown json;
 BEGIN
   IF session.is_over THEN
     RETURN json_build_object('now', now, 'refused', (SELECT json_agg(json_build_array(n, '{"result":"session-ended"}'::json))
@@ -90,7 +93,8 @@ BEGIN
   locked := ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.id = ANY (ids) FOR UPDATE SKIP LOCKED);
   -- Don't read the clock before the locks: their last holders may have changed the tasks.
   now := fn.now_ms();
-  FOR task IN SELECT t.* FROM unnest(locked) WITH ORDINALITY AS l (id, ordinal) JOIN whoa.tasks t USING (id) LOOP
+  FOR task IN SELECT t.* FROM unnest(ids) WITH ORDINALITY AS n (id, ordinal) JOIN whoa.tasks t USING (id)
+    WHERE t.id = ANY (locked) ORDER BY n.ordinal LOOP
     IF task.stage = 'held' AND task.session = session_id AND task.claim = own_claim THEN
       mine := mine || task.id;
       CONTINUE;
@@ -105,10 +109,13 @@ BEGIN
   END LOOP;
   IF cardinality(picked) > 0 THEN
     PERFORM fn.note_held(session_id, p_worker, of_lease_ms, NULL, NULL, NULL, now);
-    PERFORM fn.hold(picked, session_id, own_claim, p_worker, now);
+    shown := fn.hold(picked, session_id, own_claim, p_worker, max_bytes, now);
   END IF;
-  mine := ARRAY(SELECT n.id FROM unnest(ids) WITH ORDINALITY AS n (id, ordinal) WHERE n.id = ANY (mine || picked) ORDER BY n.ordinal);
-  RETURN json_build_object('now', now, 'refused', refusals, 'tasks', fn.taken(mine, session_id, max_bytes));
+  IF shown IS NULL OR mine <> '{}' THEN
+    mine := ARRAY(SELECT n.id FROM unnest(ids) WITH ORDINALITY AS n (id, ordinal) WHERE n.id = ANY (mine || picked) ORDER BY n.ordinal);
+    shown := fn.taken(mine, session_id, max_bytes);
+  END IF;
+  RETURN json_build_object('now', now, 'refused', refusals, 'tasks', shown);
 END $$;
 
 -- Reads: tasks, inputs, history. Locks and writes: nothing. Returns: inputs, history, context.
@@ -123,8 +130,7 @@ END $$;
 
 -- Returns whether the claim is still valid: by epoch, session and claim, never by time.
 CREATE FUNCTION fn.is_own(task whoa.tasks, own_epoch int, own_session text, own_claim text)
-RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  RETURN task.id IS NOT NULL AND task.epoch = own_epoch AND coalesce(task.session = own_session, false)
-    AND coalesce(task.claim = own_claim, false) AND task.status IN ('running', 'cancelling');
-END $$;
+RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT task.id IS NOT NULL AND task.epoch = own_epoch AND coalesce(task.session = own_session, false)
+    AND coalesce(task.claim = own_claim, false) AND task.status IN ('running', 'cancelling')
+$$;

@@ -17,7 +17,7 @@ BEGIN
     IF (task.ended_at <= now - retention_ms) IS NOT TRUE THEN RETURN fn.existing(task, p_nonce); END IF;
     PERFORM fn.drop_tasks(ARRAY[task_id]);
   END IF;
-  IF fn.is_full(of_agent, p_tenant, max_ready, now) THEN
+  IF fn.is_full(of_agent, p_tenant, max_ready, fn.counts_ready(max_ready, 1), now) THEN
     RETURN json_build_object('result', 'full', 'what', 'tasks', 'limit', max_ready);
   END IF;
   IF of_conversation IS NOT NULL THEN
@@ -107,9 +107,13 @@ BEGIN
     THEN 'duplicate' ELSE 'created' END, 'task', fn.task_record(task));
 END $$;
 
--- Returns whether the limit of ready tasks is reached. A small limit is counted each time. A large one is counted for
--- one task in many, and the result is kept for a while.
-CREATE FUNCTION fn.is_full(of_queue text, p_tenant text, p_limit int, now float8)
+-- Returns whether a limit of ready tasks is counted now: a small one each time, a large one for one task in many.
+CREATE FUNCTION fn.counts_ready(p_limit int, tasks int) RETURNS boolean LANGUAGE sql VOLATILE AS $$
+  SELECT p_limit <= 1000 OR random() * p_limit <= 20 * tasks
+$$;
+
+-- Returns whether the limit of ready tasks is reached. The result is kept for a while if the limit is large.
+CREATE FUNCTION fn.is_full(of_queue text, p_tenant text, p_limit int, counts boolean, now float8)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   known float8;
@@ -119,7 +123,7 @@ BEGIN
   END IF;
   SELECT c.until INTO known FROM whoa.capped c WHERE c.ready_queue = of_queue AND c.tenant = p_tenant;
   IF known > now THEN RETURN true; END IF;
-  IF known IS NULL AND random() * p_limit > 20 THEN RETURN false; END IF;
+  IF known IS NULL AND NOT counts THEN RETURN false; END IF;
   IF fn.count_ready(fn.to_ready_queue(of_queue, 'init', false, 0), p_tenant, p_limit) >= p_limit THEN
     INSERT INTO whoa.capped (ready_queue, tenant, until) VALUES (of_queue, p_tenant, now + p_limit / 20)
     ON CONFLICT (ready_queue, tenant) DO UPDATE SET until = excluded.until;

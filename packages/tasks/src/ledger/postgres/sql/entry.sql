@@ -5,13 +5,14 @@ CREATE FUNCTION fn.now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS $$
   SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8
 $$;
 
--- Sets up the transaction for the operations, whatever the defaults of the role. Every setting ends with the
--- transaction, because a pooler hands the connection to other programs. What was acknowledged is on disk. Every row is
--- found through an index: a plan made while a table was empty must not scan it once it is full. For the same reason a
--- statement that names a task's id compares its other columns with IS NOT DISTINCT FROM: then only the index of ids serves
--- it, and not one that was empty. One plan serves every value. A read-only server is rejected for reads too: its data may
--- be out of date. So is a client that cannot use the format. A client that changes the format locks the table against
--- readers first: running transactions end before, and later ones see the new format.
+-- Sets up the transaction for the operations, whatever the defaults of the role. Unless the connection is unshared and
+-- was set up before, every setting ends with the transaction: a pooler hands the connection to other programs. What was
+-- acknowledged is on disk. Every row is found through an index: a plan made while a table was empty must not scan it
+-- once it is full. For the same reason a statement that names a task's id compares its other columns with IS NOT
+-- DISTINCT FROM: then only the index of ids serves it, and not one that was empty. One plan serves every value. A read-
+-- only server is rejected for reads too: its data may be out of date. So is a client that cannot use the format. A
+-- client that changes the format locks the table against readers first: running transactions end before, and later ones
+-- see the new format.
 CREATE FUNCTION fn.enter(lock_ms text, tenant_cap text, agent_cap text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   found int;
@@ -25,13 +26,20 @@ BEGIN
   END IF;
   SELECT l.format INTO found FROM whoa.layout l;
   IF found NOT BETWEEN 2 /*OLDEST_FORMAT*/ AND 2 /*FORMAT*/ THEN RAISE EXCEPTION '%', found USING ERRCODE = 'WH002'; END IF;
-  PERFORM set_config('lock_timeout', lock_ms, true), set_config('enable_seqscan', 'off', true),
-    set_config('enable_bitmapscan', 'off', true), set_config('enable_hashjoin', 'off', true),
-    set_config('enable_mergejoin', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true),
-    set_config('jit', 'off', true);
+  IF current_setting('whoa_store.ready', true) IS DISTINCT FROM lock_ms THEN PERFORM fn.set_up(lock_ms, true); END IF;
   IF current_setting('synchronous_commit') = 'off' THEN PERFORM set_config('synchronous_commit', 'on', true); END IF;
   IF tenant_cap IS NOT NULL THEN PERFORM set_config('whoa_store.tenant_cap', tenant_cap, true); END IF;
   IF agent_cap IS NOT NULL THEN PERFORM set_config('whoa_store.agent_cap', agent_cap, true); END IF;
+END $$;
+
+-- Sets the planner and the lock timeout, for this transaction or for the connection: of a connection that no pooler shares.
+-- Reads: nothing. Locks and writes: nothing. Returns: nothing.
+CREATE FUNCTION fn.set_up(lock_ms text, is_local boolean) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('lock_timeout', lock_ms, is_local), set_config('enable_seqscan', 'off', is_local),
+    set_config('enable_bitmapscan', 'off', is_local), set_config('enable_hashjoin', 'off', is_local),
+    set_config('enable_mergejoin', 'off', is_local), set_config('plan_cache_mode', 'force_generic_plan', is_local),
+    set_config('jit', 'off', is_local), set_config('whoa_store.ready', lock_ms, is_local);
 END $$;
 
 -- Returns how many tasks of a tenant, or of an agent, may run at the same time; NULL: any number.
@@ -52,16 +60,15 @@ BEGIN
 END $$;
 
 -- The names under which processes want to hear of a task.
-CREATE FUNCTION fn.listened(task whoa.tasks) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  RETURN ARRAY['*', 't:' || task.tenant, 'c:' || task.tenant || '/' || task.conversation, 'i:' || task.id,
-    'r:' || task.tenant || '/' || task.id, 'w:' || task.worker];
-END $$;
+CREATE FUNCTION fn.listened(id text, tenant text, worker text, conversation text) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
+  SELECT ARRAY['*', 't:' || tenant, 'c:' || tenant || '/' || conversation, 'i:' || id, 'r:' || tenant || '/' || id, 'w:' || worker]
+$$;
 
 -- A cancel includes its order, for the claim that holds the task: without the claim no client can forge one.
 CREATE FUNCTION fn.notify(kind text, task whoa.tasks) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM fn.add_hint(fn.listened(task), json_build_array(kind, task.id, task.tenant, task.worker, task.conversation,
+  PERFORM fn.add_hint(fn.listened(task.id, task.tenant, task.worker, task.conversation), json_build_array(kind, task.id,
+    task.tenant, task.worker, task.conversation,
     CASE WHEN kind = 'cancel' AND task.claim IS NOT NULL AND task.stage = 'held' THEN json_build_object('epoch', task.epoch,
       'claim', task.claim, 'orderNumber', task.order_number, 'stop', fn.stop_order(task)) END));
 END $$;
@@ -93,9 +100,12 @@ END $$;
 
 CREATE FUNCTION fn.hint_notifications() RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  IF current_setting('whoa_store.notifications', true) <> '' THEN RETURN current_setting('whoa_store.notifications')::json; END IF;
-  IF coalesce(current_setting('whoa_store.hints', true), '') = '' THEN RETURN NULL; END IF;
-  RETURN (SELECT json_agg(json_build_array(l.inbox, l.hint::json)) FROM fn.listeners() l);
+  IF coalesce(current_setting('whoa_store.hints', true), '') = '' THEN
+    RETURN nullif(current_setting('whoa_store.notifications', true), '')::json;
+  END IF;
+  RETURN (SELECT json_agg(n.one) FROM (
+    SELECT json_array_elements(nullif(current_setting('whoa_store.notifications', true), '')::json)
+    UNION ALL SELECT json_build_array(l.inbox, l.hint::json) FROM fn.listeners() l) n (one));
 END $$;
 
 -- Notifies without waiting for the disk: a lost notification is only a lost hint. Don't notify in a transaction that writes:

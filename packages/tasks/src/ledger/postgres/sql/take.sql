@@ -17,7 +17,7 @@ CREATE FUNCTION fn.take(
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   session whoa.sessions := fn.open_session(session_id); now float8 := fn.now_ms(); expired boolean;
-  picked text[]; has_reserved boolean; may_take_suspect boolean; suspect text; next_at float8; offers text[]; lost json;
+  picked text[]; shown json; has_reserved boolean; may_take_suspect boolean; suspect text; next_at float8; offers text[]; lost json;
 BEGIN
   IF session.is_over OR (session.id IS NULL AND number > 1) THEN RETURN json_build_object('result', 'session-ended'); END IF;
   IF number < coalesce(session.take_number, 0) THEN RETURN json_build_object('result', 'stale'); END IF;
@@ -63,7 +63,7 @@ BEGIN
   END IF;
   IF cardinality(picked) > 0 THEN
     PERFORM fn.note_held(session_id, p_worker, of_lease_ms, number, own_claim || picked, suspect, now);
-    PERFORM fn.hold(picked, session_id, own_claim, p_worker, now);
+    shown := fn.hold(picked, session_id, own_claim, p_worker, max_bytes, now);
   END IF;
   IF cardinality(picked) < p_limit THEN
     PERFORM fn.add_waiter(p_worker, agents, now);
@@ -71,7 +71,8 @@ BEGIN
     PERFORM fn.remove_waiter(p_worker);
   END IF;
   RETURN json_build_object('result', 'taken', 'isRepeat', false, 'shouldSweep', expired, 'now', now, 'nextAt', next_at,
-    'tasks', CASE WHEN cardinality(picked) > 0 THEN fn.taken(picked, session_id, max_bytes) END, 'offers', offers, 'lost', lost);
+    'tasks', CASE WHEN cardinality(picked) > 0 THEN coalesce(shown, fn.taken(picked, session_id, max_bytes)) END, 'offers', offers,
+    'lost', lost);
 END $$;
 
 -- Locks the tasks that engines handed out: named ones, or the first that wait for an agent and tenant. See `takeOffer`.
@@ -286,20 +287,31 @@ BEGIN
   RETURN slots;
 END $$;
 
--- Gives locked tasks to a session. Earlier orders are included, and sent until they are confirmed.
-CREATE FUNCTION fn.hold(ids text[], session_id text, own_claim text, p_worker text, now float8) RETURNS void LANGUAGE plpgsql AS $$
+-- Gives locked tasks to a session, and returns them as `taken` does; NULL if only that can show them: they are in a conversation,
+-- have earlier orders, which are sent until they are confirmed, or are too large.
+CREATE FUNCTION fn.hold(
+  ids text[], session_id text, own_claim text, p_worker text, max_bytes float8, now float8
+) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  task whoa.tasks;
+  shown json; bytes float8; is_plain boolean; has_readers boolean := fn.has_readers();
 BEGIN
-  UPDATE whoa.tasks t SET
-    -- Rule: hold; session = session_id, claim = own_claim, worker = p_worker
-    status = fn.next_status(t.status, 'claim'), stage = 'held', epoch = t.epoch + 1, attempts = t.attempts + 1,
-    session = session_id, claim = own_claim, worker = p_worker, started_at = coalesce(t.started_at, now), stage_at = NULL,
-    policy = NULL, released = NULL, offered_at = NULL, has_pending_orders = t.order_number > 0, ready_queue = NULL
-  WHERE t.id = ANY (ids);
+  WITH held AS (
+    UPDATE whoa.tasks t SET
+      -- Rule: hold; session = session_id, claim = own_claim, worker = p_worker
+      status = fn.next_status(t.status, 'claim'), stage = 'held', epoch = t.epoch + 1, attempts = t.attempts + 1,
+      session = session_id, claim = own_claim, worker = p_worker, started_at = coalesce(t.started_at, now), stage_at = NULL,
+      policy = NULL, released = NULL, offered_at = NULL, has_pending_orders = t.order_number > 0, ready_queue = NULL
+    FROM unnest(ids) WITH ORDINALITY AS p (id, ordinal) WHERE t.id = p.id
+    RETURNING fn.taken_row(t) AS row, p.ordinal, t.conversation IS NULL AND t.order_number = 0 AND t.questions_open IS NULL AS is_plain,
+      json_build_object('inputs', (SELECT coalesce(json_agg(i.input ORDER BY i.position), '[]') FROM whoa.inputs i
+        WHERE i.owner = t.input_owner), 'history', '[]'::json, 'context', t.context) AS load,
+      CASE WHEN has_readers THEN fn.readers(t.tenant, t.id) ELSE '{}' END AS readers
+  ) SELECT json_agg(json_build_object('row', h.row, 'load', h.load, 'readers', h.readers, 'stop', NULL, 'commands', NULL,
+      'questions', NULL) ORDER BY h.ordinal), sum(octet_length(h.load::text)), bool_and(h.is_plain)
+  INTO shown, bytes, is_plain FROM held h;
   -- The worker knows already. Check whether there are other listeners.
-  IF NOT fn.is_watched() THEN RETURN; END IF;
-  FOR task IN SELECT * FROM whoa.tasks t WHERE t.id = ANY (ids) LOOP PERFORM fn.notify('status', task); END LOOP;
+  IF fn.is_watched() THEN PERFORM fn.notify('status', t) FROM whoa.tasks t WHERE t.id = ANY (ids); END IF;
+  RETURN CASE WHEN is_plain AND bytes <= max_bytes THEN shown END;
 END $$;
 
 -- Records that a session holds tasks. Taking more does not renew it: only beats show that its worker knows its tasks.
@@ -331,7 +343,8 @@ BEGIN
     ELSE
       load := NULL;
     END IF;
-    shown := shown || json_build_object('row', row_to_json(task), 'load', load, 'readers', fn.readers(task), 'stop', fn.stop_order(task),
+    shown := shown || json_build_object('row', fn.taken_row(task), 'load', load, 'readers', fn.readers(task.tenant, task.id),
+      'stop', fn.stop_order(task),
       'commands', CASE WHEN task.commands_waiting > 0 THEN fn.task_commands(task.id) END,
       'questions', CASE WHEN fn.has_questions(task) THEN fn.task_questions(task.id, false) END);
   END LOOP;
