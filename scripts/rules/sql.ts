@@ -73,11 +73,10 @@ function toLookup(table: Cells, { name, row, column }: { name: string; row: stri
     const columns = Object.entries(cells).map(([cell, to]) => `WHEN ${toSqlLiteral(cell)} THEN ${toSqlLiteral(to)}`);
     return `    WHEN ${toSqlLiteral(key)} THEN CASE ${column} ${columns.join(' ')} END`;
   });
-  return `CREATE FUNCTION fn.${name}(${row} text, ${column} text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  RETURN CASE ${row}
-${rows.join('\n')} END;
-END $$;`;
+  return `CREATE FUNCTION fn.${name}(${row} text, ${column} text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE ${row}
+${rows.join('\n')} END
+$$;`;
 }
 
 const RANKS = Object.entries(LEVEL_RANKS).map(([level, rank]) => `WHEN ${toSqlLiteral(level)} THEN ${rank}`);
@@ -91,10 +90,9 @@ ${toLookup(STATUS_TABLE, { name: 'next_status', row: 'status', column: 'p_action
 ${toLookup(ADMISSION_TABLE, { name: 'admission', row: 'policy', column: 'current' })}
 
 -- Returns how hard a level is.
-CREATE FUNCTION fn.to_rank(level text) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  RETURN CASE level ${RANKS.join(' ')} ELSE 0 END;
-END $$;
+CREATE FUNCTION fn.to_rank(level text) RETURNS int LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE level ${RANKS.join(' ')} ELSE 0 END
+$$;
 `;
 
 /** A line that names a rule, and the assignments below it, up to the text that must follow them. */

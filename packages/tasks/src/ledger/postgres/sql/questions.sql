@@ -1,10 +1,9 @@
 -- What tasks ask, and what becomes of it. The task is locked first. See `operations/questions.ts` and `operations/answer.ts`.
 
 -- Returns whether a task has questions that its worker must know.
-CREATE FUNCTION fn.has_questions(task whoa.tasks) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  RETURN coalesce(task.questions_open + task.questions_pending, 0) > 0;
-END $$;
+CREATE FUNCTION fn.has_questions(task whoa.tasks) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT coalesce(task.questions_open + task.questions_pending, 0) > 0
+$$;
 
 -- Writes to a task what its questions are now.
 CREATE FUNCTION fn.count_questions(task_id text) RETURNS void LANGUAGE plpgsql AS $$

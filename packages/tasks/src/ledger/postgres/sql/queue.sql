@@ -123,10 +123,9 @@ BEGIN
 END $$;
 
 -- Returns whether a task may have had effects. Then it must be settled, not just ended.
-CREATE FUNCTION fn.has_started(task whoa.tasks) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  RETURN task.status <> 'init' OR task.position > 0;
-END $$;
+CREATE FUNCTION fn.has_started(task whoa.tasks) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT task.status <> 'init' OR task.position > 0
+$$;
 
 -- Returns the queue with a task added behind those whose messages were passed to the current task.
 CREATE FUNCTION fn.behind_steers(waiting text[], current text, task_id text) RETURNS text[] LANGUAGE sql STABLE AS $$
@@ -160,10 +159,9 @@ END $$;
 
 -- Returns the current level of a stop, which rises as its deadlines pass.
 CREATE FUNCTION fn.level_at(level text, abort_at float8, kill_at float8, now float8)
-RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  RETURN CASE WHEN level = 'kill' OR now >= kill_at THEN 'kill' WHEN level = 'abort' OR now >= abort_at THEN 'abort' ELSE level END;
-END $$;
+RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN level = 'kill' OR now >= kill_at THEN 'kill' WHEN level = 'abort' OR now >= abort_at THEN 'abort' ELSE level END
+$$;
 
 -- Orders a locked task to stop. Levels only rise, deadlines only move closer, the first reason
 -- is kept. A started task that no worker holds is settled by a free worker.

@@ -42,11 +42,10 @@ BEGIN
   END IF;
 END $$;
 
-CREATE FUNCTION fn.to_agent(ready_queue text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  RETURN CASE WHEN ready_queue > '*' /*SETTLE*/ COLLATE "C" AND ready_queue < '+' /*AFTER_RESERVED*/ COLLATE "C"
-    THEN substr(ready_queue, 3 /*reservedLength + 1*/) ELSE ready_queue END;
-END $$;
+CREATE FUNCTION fn.to_agent(ready_queue text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN ready_queue > '*' /*SETTLE*/ COLLATE "C" AND ready_queue < '+' /*AFTER_RESERVED*/ COLLATE "C"
+    THEN substr(ready_queue, 3 /*reservedLength + 1*/) ELSE ready_queue END
+$$;
 
 -- Tells one worker that waits for it that something is ready; returns whether there was one. Never waits: a waiter that
 -- another transaction is about to wake is left to it.

@@ -1,9 +1,8 @@
 -- Tasks whose workers crashed: which of them are charged, and how a crash is taken back. See `rules/suspects.ts`.
 
-CREATE FUNCTION fn.is_suspect(status text, attempts int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  RETURN status <> 'cancelling' AND attempts >= 2 /*suspectAttempts*/;
-END $$;
+CREATE FUNCTION fn.is_suspect(status text, attempts int) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT status <> 'cancelling' AND attempts >= 2 /*suspectAttempts*/
+$$;
 
 -- Returns whether tasks are ready in ready queues of suspects or of tasks to undo, which is rare.
 CREATE FUNCTION fn.has_reserved() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
