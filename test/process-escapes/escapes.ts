@@ -17,6 +17,8 @@ export interface EscapeKind {
   readonly returns?: boolean;
   /** A process that sheds every tag on purpose escapes a containment by tags. */
   readonly shedsEveryTag?: boolean;
+  /** A process that writes itself into another cgroup on purpose escapes a containment by cgroups. */
+  readonly leavesCgroup?: boolean;
 }
 
 const perlEscape = (kind: string, mark: string): string =>
@@ -24,6 +26,7 @@ const perlEscape = (kind: string, mark: string): string =>
 // The mark is a number of seconds, so that `sleep` also has it.
 const sleep = (mark: string): string => `sleep ${mark}`;
 const quiet = '>/dev/null 2>&1 </dev/null';
+const cgroups = "m=$(awk '/ - cgroup2 /{print $5; exit}' /proc/self/mountinfo)";
 
 export const ESCAPES: readonly EscapeKind[] = [
   { name: 'plain child', processes: 1, command: sleep },
@@ -126,5 +129,21 @@ export const ESCAPES: readonly EscapeKind[] = [
     processes: 3,
     needsRoot: true,
     command: (mark) => `${perlEscape('chosen', mark)}; ${sleep(mark)}; :`,
+  },
+  {
+    name: "enters its parent's cgroup",
+    processes: 3,
+    needsRoot: true,
+    leavesCgroup: true,
+    command: (mark) =>
+      `${cgroups}; p=$(sed -n 's/^0:://p' /proc/self/cgroup); (echo 0 > $m\${p%/*/*}/cgroup.procs; exec setsid ${sleep(mark)} ${quiet}) & ${sleep(mark)}; :`,
+  },
+  {
+    name: 'mounts the cgroups itself and leaves',
+    processes: 3,
+    needsRoot: true,
+    leavesCgroup: true,
+    command: (mark) =>
+      `(exec unshare --mount sh -c 'mount -t cgroup2 none /mnt; echo 0 > /mnt/cgroup.procs; exec setsid sleep "$@"' sh ${mark} ${quiet}) & ${sleep(mark)}; :`,
   },
 ];

@@ -32,7 +32,8 @@ export async function runCell(escapeKind: EscapeKind, containment: Containment, 
   const completed: Round[] = [];
   for (let round = 0; round < rounds; round++) completed.push(await runRound(escapeKind, containment));
   const technique = await containment.ready();
-  const isPromised = technique !== 'tags' || !escapeKind.shedsEveryTag;
+  const { shedsEveryTag, leavesCgroup } = escapeKind;
+  const isPromised = !(technique === 'tags' ? shedsEveryTag : technique === 'cgroup' && leavesCgroup);
   return { escapeKind, technique, isPromised, rounds: completed };
 }
 
@@ -52,6 +53,21 @@ export function findUnreported(cells: readonly Cell[]): readonly Cell[] {
     ({ isPromised, rounds }) =>
       isPromised && rounds.some(({ survivors, reported, verified }) => verified !== 'no' && survivors > reported),
   );
+}
+
+/** One line for each technique: how many stops, and what they left. */
+export function summarize(cells: readonly Cell[]): string {
+  const techniques = [...new Set(cells.map(({ technique }) => technique))];
+  const lines = techniques.map((technique) => {
+    const promised = cells.filter((cell) => cell.technique === technique && cell.isPromised);
+    const rounds = promised.flatMap((cell) => cell.rounds);
+    const count = (isSo: (round: Round) => boolean): number => rounds.filter(isSo).length;
+    const times = rounds.map(({ ms }) => ms).toSorted((a, b) => a - b);
+    const at = (share: number): string => (times[Math.floor(times.length * share)] ?? 0).toFixed(1);
+    const unreported = count(({ survivors, reported, verified }) => verified !== 'no' && survivors > reported);
+    return `${technique}: ${rounds.length} stops of ${new Set(promised.map(({ escapeKind }) => escapeKind.name)).size} escapes, ${count(({ survivors }) => survivors > 0)} with a process alive at return, ${unreported} unreported, ${count(({ verified }) => verified === 'no')} not proved, p50 ${at(0.5)} ms, p95 ${at(0.95)} ms`;
+  });
+  return lines.join('\n');
 }
 
 /** Class × containment: rounds without survivors, and the median time to the result. */
