@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createContainment, endLeftovers } from '@whoa/tools';
 import { expect, onTestFinished, test } from 'vitest';
+import { createHome } from '../command/terminal.ts';
 import { ESCAPES } from '../process-escapes/escapes.ts';
 import { findMarked } from '../process-escapes/round.ts';
 
@@ -14,12 +15,13 @@ let hosts = 0;
 
 const createMark = (): string => `301.${process.pid}${++hosts}`;
 
-function spawnHost(way: string, commands: readonly string[]): ChildProcess {
+function spawnHost(way: string, commands: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
   const host = spawn(
     process.execPath,
     ['--conditions=@whoa/source', join(import.meta.dirname, 'host.ts'), way, ...commands],
     {
       detached: true,
+      env: { ...process.env, ...env },
       stdio: ['pipe', 'ignore', way === 'crash' ? 'ignore' : 'inherit'],
     },
   );
@@ -79,6 +81,14 @@ function findWatchdog({ pid }: ChildProcess): number | undefined {
   });
 }
 
+/** Kills a host and its watchdog, which it would start again. */
+async function killBoth(host: ChildProcess): Promise<void> {
+  host.kill('SIGSTOP');
+  process.kill(findWatchdog(host)!, 'SIGKILL');
+  host.kill('SIGKILL');
+  await until(() => host.signalCode !== null, 5_000);
+}
+
 /** Once it catches SIGTERM it is up. */
 function isListening(watchdog: number): boolean {
   const caught = /^SigCgt:\t(\w+)/m.exec(readFileSync(`/proc/${watchdog}/status`, 'latin1'))?.[1];
@@ -121,13 +131,28 @@ test('no process survives a host that is killed before its watchdog is up', asyn
 
 test('processes of a host whose watchdog was killed too are found and ended at the next start', async () => {
   const { host, mark, directory } = await startHost('wait');
-  process.kill(findWatchdog(host)!, 'SIGKILL');
-  host.kill('SIGKILL');
-  await until(() => host.signalCode !== null, 5_000);
+  await killBoth(host);
   expect(findMarked(mark).length).toBeGreaterThan(0);
   expect((await endLeftovers()).ended).toBeGreaterThan(0);
   expect(findMarked(mark)).toEqual([]);
   expect(existsSync(directory)).toBe(false);
+});
+
+test('the next whoa ends the processes of one that was killed with its watchdog, and reports it', async () => {
+  using home = createHome({ 'hello.json': '[["Hello."]]' });
+  // No other host finds them first.
+  const TMPDIR = home.folder.path;
+  const mark = createMark();
+  const host = spawnHost('wait', [`sleep ${mark}`], { TMPDIR });
+  await until(() => findMarked(mark).length > 1, 20_000);
+  await killBoth(host);
+  expect(findMarked(mark)).not.toEqual([]);
+  const run = ['run', '--sandbox', 'none', '--model', `scripted:${home.folder.at('hello.json')}`, 'hello'];
+  expect(home.whoa(run, { env: { TMPDIR } }).stderr).toMatch(
+    /killed with its watchdog; its processes, now ended: [12]\n/,
+  );
+  expect(findMarked(mark)).toEqual([]);
+  expect(home.whoa(run, { env: { TMPDIR } }).stderr).not.toContain('watchdog');
 });
 
 test('the leftovers of a host that still runs are left alone', async () => {

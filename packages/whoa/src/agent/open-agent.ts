@@ -4,7 +4,14 @@ import { type Agent, createAgent, type Tool } from '@whoa/core';
 import type { Approve } from '@whoa/core/approval';
 import { createCleanupList } from '@whoa/core/internal';
 import { getDefaultSqlitePath } from '@whoa/tasks/internal';
-import { createBashTool, createContainment, createFileTools, createRoot, type Technique } from '@whoa/tools';
+import {
+  createBashTool,
+  createContainment,
+  createFileTools,
+  createRoot,
+  endLeftovers,
+  type Technique,
+} from '@whoa/tools';
 import type { FileContents } from '@whoa/tools/internal';
 import { resolveRealPath } from '../approvals/path-pattern.ts';
 import { findOwnFolders } from '../approvals/protected-paths.ts';
@@ -66,6 +73,9 @@ export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
   const cleanups = createCleanupList({ name: 'the agent', onError: reportCleanup });
   const undo = openUndoFolder(env);
   cleanups.defer(() => undo[Symbol.asyncDispose]());
+  const { ended } = await endLeftovers().catch(() => ({ ended: 0 }));
+  if (ended > 0)
+    process.stderr.write(`whoa: an earlier whoa was killed with its watchdog; its processes, now ended: ${ended}\n`);
   const containment = createContainment({ sandbox: { ...options.sandbox, hidden }, isolate: options.isolate ?? false });
   cleanups.defer(() => containment[Symbol.asyncDispose]());
   const setup: AgentSetup = {
