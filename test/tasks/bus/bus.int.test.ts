@@ -8,7 +8,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { systemClock } from '@whoa/core/embed';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Bus } from '../../../packages/tasks/src/bus/bus.ts';
 import { FileBus } from '../../../packages/tasks/src/bus/file-bus.ts';
 import { PostgresBus } from '../../../packages/tasks/src/bus/postgres-bus.ts';
@@ -213,6 +213,7 @@ test('over TLS, a bus on Redis uses only a server whose certificate it trusts', 
   await using receiver = sealBus(new RedisBus({ url }));
   await using sender = sealBus(new RedisBus({ url }));
   const heard: string[] = [];
+  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
   const receiving = receiver.receive((message) => heard.push(text(message)));
   const trusted = getCACertificates('default');
   const client = new Redis(server.url);
@@ -222,11 +223,17 @@ test('over TLS, a bus on Redis uses only a server whose certificate it trusts', 
   stranger.connect().catch(() => {});
   expect(String(await refused)).toContain('self-signed certificate');
   expect(await client.pubsub('CHANNELS')).toEqual([]);
+  await expect.poll(() => warned.mock.calls.length, SOON).toBe(1);
+  const [warning] = warned.mock.calls[0]!;
+  expect(warning).toMatchObject({ detail: expect.stringMatching(/self-signed.*NODE_EXTRA_CA_CERTS/u) as string });
   setDefaultCACertificates([...trusted, pem]);
   await receiving;
   sender.send(receiver.inbox, Buffer.from('x'));
   await expect.poll(() => heard, SOON).toEqual(['x']);
   setDefaultCACertificates(trusted);
+  // Once, however often it has tried.
+  expect(warned).toHaveBeenCalledTimes(1);
+  warned.mockRestore();
   client.disconnect();
   rmSync(folder, { recursive: true });
 });
@@ -251,7 +258,9 @@ test('on Redis, what exceeds 10,000 messages in flight is dropped', async () => 
   await using sender = new RedisBus({ url: server.url });
   const heard: number[] = [];
   await receiver.receive((message) => heard.push(Number(text(message))));
-  for (let i = 0; i < 11_000; i++) sender.send(receiver.inbox, Buffer.from(`${i}`));
+  let dropped = 0;
+  for (let i = 0; i < 11_000; i++) if (!sender.send(receiver.inbox, Buffer.from(`${i}`))) dropped++;
+  expect(dropped).toBe(1_000);
   await expect.poll(() => heard.length, SOON).toBeGreaterThanOrEqual(10_000);
   sender.send(receiver.inbox, Buffer.from('-1'));
   await expect.poll(() => heard.at(-1), SOON).toBe(-1);
@@ -260,6 +269,7 @@ test('on Redis, what exceeds 10,000 messages in flight is dropped', async () => 
 
 test('on Postgres, what exceeds 2,000 pieces that wait for a slow server is dropped', async () => {
   const sent: number[] = [];
+  let dropped = 0;
   const slow = Promise.withResolvers<void>();
   {
     await using bus = new PostgresBus({
@@ -272,12 +282,12 @@ test('on Postgres, what exceeds 2,000 pieces that wait for a slow server is drop
       },
     });
     for (let i = 0; i < 3; i++) {
-      for (let n = 0; n < 1_500; n++) bus.send('inbox', Buffer.from('x'));
+      for (let n = 0; n < 1_500; n++) if (!bus.send('inbox', Buffer.from('x'))) dropped++;
       await expect.poll(() => sent.length).toBe(1);
     }
     slow.resolve();
   }
-  expect(sent).toEqual([1_500, 2_000]);
+  expect([sent, dropped]).toEqual([[1_500, 2_000], 1_000]);
 });
 
 test('a connection that went silent without an end is noticed, and its return is a gap', async () => {

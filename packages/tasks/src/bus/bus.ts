@@ -5,8 +5,8 @@
 export interface Bus extends AsyncDisposable {
   /** The address of this process: random, and known only to those who share the store. */
   readonly inbox: string;
-  /** Sends a message to a process. Returns immediately, never throws, and may drop the message. */
-  send(inbox: string, message: Uint8Array): void;
+  /** Sends a message to a process, immediately. Never throws, and may drop it: after `false` its receiver is told later. */
+  send(inbox: string, message: Uint8Array): unknown;
   /** Calls back with the messages for this process. Resolves once it listens, however long the bus is away. */
   receive(listener: (message: Uint8Array) => void): Promise<Disposable>;
   /** Calls back when it listens again: messages sent in the meantime are lost. */

@@ -47,16 +47,17 @@ export class FileBus implements Bus {
     this.#now = this.#open(Math.max(1, this.#newest()));
   }
 
-  send(inbox: string, message: Uint8Array): void {
-    if (message.length > MAX_MESSAGE_BYTES) return;
+  send(inbox: string, message: Uint8Array): boolean {
+    if (message.length > MAX_MESSAGE_BYTES) return false;
     const text = Buffer.from(message).toString('base64');
     try {
       if (performance.now() - this.#lookedAt > this.#pollIntervalMs) this.#follow();
       // The line before may have been cut off by a full disk or a crash.
       writeSync(this.#now.file, `\n${inbox} ${text.length} ${text}\n`);
       if (fstatSync(this.#now.file).size > MAX_FILE_BYTES) this.#turn(this.#now.number + 1);
+      return true;
     } catch {
-      // A lost message is no error: its receiver finds the change with its next poll.
+      return false;
     }
   }
 

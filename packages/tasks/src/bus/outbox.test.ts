@@ -53,6 +53,22 @@ test('a burst of hints arrives in several messages, and one that is too large fo
   expect(outbox).toBeDefined();
 });
 
+test('a process that lost a message looks at everything as soon as the bus has room', async () => {
+  const { bus, sent } = setUp();
+  let isFull = true;
+  using outbox = new Outbox({ ...bus, send: (to, message) => !isFull && bus.send(to, message) > 0 });
+  outbox.add('a', hint('1'));
+  await Promise.resolve();
+  outbox.add('b', hint('2'));
+  isFull = false;
+  await expect.poll(() => sent).toHaveLength(2);
+  expect(sent).toEqual([
+    ['a', [{ type: 'resync' }]],
+    ['b', [hint('2')]],
+  ]);
+  expect(outbox).toBeDefined();
+});
+
 test.each(['', 'null', '{}', '[null, 1, {}, "x"]', '[[', '\0'])('the message %j is ignored', (text) => {
   expect(decodeHints(Buffer.from(text))).toEqual([]);
 });

@@ -55,10 +55,14 @@ export class Outbox implements Disposable {
     const hasWords = this.#onPulse();
     this.#isScheduled = false;
     if (this.#waiting.size === 0 && !hasWords) return;
-    for (const [inbox, hints] of this.#waiting)
-      for (let i = 0; i < hints.length; i += MAX_PER_MESSAGE)
-        this.#bus.send(inbox, encodeHints(hints.slice(i, i + MAX_PER_MESSAGE)));
+    const waiting = [...this.#waiting];
     this.#waiting.clear();
+    for (const [inbox, hints] of waiting)
+      for (let i = 0; i < hints.length; i += MAX_PER_MESSAGE) {
+        const isSent = this.#bus.send(inbox, encodeHints(hints.slice(i, i + MAX_PER_MESSAGE))) !== false;
+        // Who lost something looks at everything, as soon as the bus has room.
+        if (!isSent) this.#waiting.set(inbox, [RESYNC]);
+      }
     const pulseMs = Math.max(PULSE_MS, this.pulseMs ?? 0);
     if (!isLast) this.#pulse = systemClock.setTimer(pulseMs, () => this.#send(), { keepAlive: false });
   }

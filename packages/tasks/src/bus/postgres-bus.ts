@@ -36,10 +36,11 @@ export class PostgresBus implements Bus {
     this.#reception = new Reception({ clock, checkMs, connect: (onLost) => this.#listen(onLost) });
   }
 
-  send(inbox: string, message: Uint8Array): void {
-    if (message.length > MAX_MESSAGE_BYTES || this.#queue.length >= MAX_QUEUED_PIECES) return;
+  send(inbox: string, message: Uint8Array): boolean {
+    if (message.length > MAX_MESSAGE_BYTES || this.#queue.length >= MAX_QUEUED_PIECES) return false;
     for (const piece of toPieces(message, MAX_PIECE)) this.#queue.push([inbox, piece]);
     this.#sending ??= this.#send().finally(() => (this.#sending = undefined));
+    return true;
   }
 
   receive(listener: (message: Uint8Array) => void): Promise<Disposable> {

@@ -1,4 +1,5 @@
 import type { Clock } from '@whoa/core/embed';
+import { adviceOnCertificate } from '../ledger/untrusted.ts';
 import { Listeners } from './bus.ts';
 
 /** A connection to a server that listens to this process's inbox. */
@@ -90,7 +91,8 @@ export class Reception extends Listeners {
     } catch (error) {
       if (this.#listening !== listening) return;
       const isSetUp = (error as { code?: string }).code !== 'STORE_SETUP';
-      if (!isSetUp) this.#warn(error as Error);
+      const advice = adviceOnCertificate(error);
+      if (!isSetUp || advice !== undefined) this.#warn(error as Error, advice);
       const retryMs = Math.min(RETRY_DELAY_MS * 2 ** this.#failures++, MAX_RETRY_MS);
       return this.#connectIn(isSetUp ? retryMs : SETUP_RETRY_MS, listening);
     }
@@ -130,10 +132,10 @@ export class Reception extends Listeners {
     this.#timer = this.#options.clock.setTimer(ms, work, { keepAlive: false });
   }
 
-  #warn(cause: Error): void {
+  #warn(cause: Error, advice = ''): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     const warning = new Error('The bus cannot be used, so changes are found late, by polling', { cause });
-    process.emitWarning(Object.assign(warning, { detail: cause.message }));
+    process.emitWarning(Object.assign(warning, { detail: `${cause.message}${advice && `; ${advice}`}` }));
   }
 }

@@ -43,8 +43,8 @@ export class RedisBus implements Bus {
     this.#reception = new Reception({ connect, clock: systemClock, checkMs: CHECK_MS });
   }
 
-  send(inbox: string, message: Uint8Array): void {
-    if (this.#pending.size >= MAX_PENDING || message.length > MAX_MESSAGE_BYTES) return;
+  send(inbox: string, message: Uint8Array): boolean {
+    if (this.#pending.size >= MAX_PENDING || message.length > MAX_MESSAGE_BYTES) return false;
     this.#publisher ??= this.#connect();
     const sending = this.#publisher
       .then((client) => client[this.#isCluster ? 'spublish' : 'publish'](inbox, Buffer.from(message)))
@@ -52,6 +52,7 @@ export class RedisBus implements Bus {
       .catch(() => {})
       .finally(() => this.#pending.delete(sending));
     this.#pending.add(sending);
+    return true;
   }
 
   receive(listener: (message: Uint8Array) => void): Promise<Disposable> {
@@ -86,7 +87,8 @@ export class RedisBus implements Bus {
     const options = { connectionName: 'whoa', autoResubscribe: false, commandTimeout: TIMEOUT_MS, ...moved };
     const url = this.#urls[this.#attempts++ % this.#urls.length]!;
     const client = new Client(url, { ...options, lazyConnect: true, retryStrategy: () => null });
-    client.on('error', () => {});
+    let cause: unknown;
+    client.on('error', (error) => (cause = error));
     for (const event of ['messageBuffer', 'smessageBuffer'])
       client.on(event, (_channel: Buffer, message: Buffer) => this.#reception.deliver(message));
     try {
@@ -95,7 +97,7 @@ export class RedisBus implements Bus {
     } catch (error) {
       client.disconnect();
       const [, host, port] = /^MOVED \d+ (.+):(\d+)$/.exec((error as Error).message) ?? [];
-      if (host === undefined || moved.host !== undefined) throw error;
+      if (host === undefined || moved.host !== undefined) throw cause ?? error;
       return this.#listen(onLost, { host, port: Number(port) });
     }
     client.once('end', onLost);

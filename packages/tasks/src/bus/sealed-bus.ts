@@ -55,9 +55,9 @@ export function sealBus(bus: Bus): Bus {
     send(inbox, message) {
       const dot = inbox.lastIndexOf('.');
       const ofReceiver = Buffer.from(inbox.slice(dot + 1), 'base64url');
-      if (dot < 1 || ofReceiver.length !== SECRET_BYTES) return;
+      if (dot < 1 || ofReceiver.length !== SECRET_BYTES) return true;
       const address = inbox.slice(0, dot);
-      bus.send(address, seal(address, ofReceiver, message));
+      return bus.send(address, seal(address, ofReceiver, message));
     },
     receive: (listener) =>
       bus.receive((sealed) => {

@@ -14,11 +14,7 @@ const OFFERS = 'offers';
 /** The watchers in this process, indexed by their filters, no matter how many there are. */
 export class Watchers {
   readonly #watchers = new Map<string, Set<Watcher>>();
-  #size = 0;
-
-  get size(): number {
-    return this.#size;
-  }
+  size = 0;
 
   add(filter: WatchFilter, listener: (hint: Hint) => void): AsyncDisposable {
     const watcher = { filter, listener };
@@ -26,10 +22,10 @@ export class Watchers {
     const key = filter.offers === true ? OFFERS : field === undefined ? ANY : `${field} ${filter[field]}`;
     const group = this.#watchers.get(key) ?? new Set();
     this.#watchers.set(key, group.add(watcher));
-    this.#size++;
+    this.size++;
     return {
       [Symbol.asyncDispose]: () => {
-        if (group.delete(watcher)) this.#size--;
+        if (group.delete(watcher)) this.size--;
         if (group.size === 0 && this.#watchers.get(key) === group) this.#watchers.delete(key);
         return Promise.resolve();
       },
@@ -47,25 +43,21 @@ export class Watchers {
     }
   }
 
-  /** Whether somebody reads a task. */
-  isRead(task: TaskRef): boolean {
-    return this.#findReaders(task).length > 0;
-  }
-
-  #findReaders({ tenant, id }: TaskRef): Watcher[] {
+  /** Returns who reads a task. */
+  findReaders({ tenant, id }: TaskRef): Watcher[] {
     return [...(this.#watchers.get(`id ${id}`) ?? [])].filter(({ filter }) => filter.words && filter.tenant === tenant);
   }
 
   clear(): void {
     this.#watchers.clear();
-    this.#size = 0;
+    this.size = 0;
   }
 
   #concerned(hint: Hint): Watcher[] {
     if (hint.type === 'resync') return [...this.#watchers.values()].flatMap((group) => [...group]);
     if (hint.type === 'ready' || hint.type === 'watched')
       return [...(this.#watchers.get(`worker ${hint.worker}`) ?? [])];
-    if (hint.type === 'frame') return this.#findReaders(hint);
+    if (hint.type === 'frame') return this.findReaders(hint);
     if (hint.type === 'offer') return [...(this.#watchers.get(OFFERS) ?? [])];
     const keys = [ANY, ...FIELDS.map((field) => `${field} ${hint[field]}`)];
     const found = keys.flatMap((key) => [...(this.#watchers.get(key) ?? [])]);

@@ -51,7 +51,8 @@ export class Reader implements AsyncDisposable {
   #text: LiveText;
   #news: News[] = [];
   #waiting = 0;
-  #isCaughtUp = false;
+  /** Whether it gets what is read for all readers. */
+  isCaughtUp = false;
   #hasBegun = false;
   /** Seen, and not returned yet. */
   #seen: Seen[] = [];
@@ -66,11 +67,6 @@ export class Reader implements AsyncDisposable {
     this.#text = new LiveText(options.after);
   }
 
-  /** Whether it gets what is read for all readers. */
-  get isCaughtUp(): boolean {
-    return this.#isCaughtUp;
-  }
-
   /** Call it with a record that was read after the reader joined. */
   begin(record: TaskRecord): void {
     if (this.#hasBegun) return;
@@ -81,10 +77,10 @@ export class Reader implements AsyncDisposable {
   }
 
   receive(news: News): void {
-    if (!this.#isCaughtUp) return;
+    if (!this.isCaughtUp) return;
     this.#waiting += 'entries' in news ? news.entries.length : 1;
-    this.#isCaughtUp = this.#news.length === 0 || this.#waiting <= MAX_PAGE;
-    if (this.#isCaughtUp) this.#news.push(news);
+    this.isCaughtUp = this.#news.length === 0 || this.#waiting <= MAX_PAGE;
+    if (this.isCaughtUp) this.#news.push(news);
     else this.#drop();
     this.wake();
   }
@@ -117,8 +113,8 @@ export class Reader implements AsyncDisposable {
       }
       const failure = this.#failure ?? this.#reading.failure;
       if (failure !== undefined) throw failure.error;
-      if (this.#isCaughtUp && this.#reading.end !== undefined) return this.#reading.end;
-      if (this.#hasBegun && !this.#isCaughtUp) await this.#catchUp(token);
+      if (this.isCaughtUp && this.#reading.end !== undefined) return this.#reading.end;
+      if (this.#hasBegun && !this.isCaughtUp) await this.#catchUp(token);
       else await waitUntilLevel(this.#wake.promise, token, 'drain');
     }
   }
@@ -135,7 +131,7 @@ export class Reader implements AsyncDisposable {
     else if ('frame' in news) this.#takeFrame(news.frame);
     else {
       this.#note(this.#text.restart());
-      this.#isCaughtUp = false;
+      this.isCaughtUp = false;
       this.#drop();
     }
   }
@@ -162,7 +158,7 @@ export class Reader implements AsyncDisposable {
     // Removed entries leave gaps, also at the end.
     const isWhole = entries.length < MAX_PAGE && place.position === goal;
     if (seen === undefined || !(isWhole || this.#text.place.position >= place.position)) return;
-    this.#isCaughtUp = true;
+    this.isCaughtUp = true;
     this.#note(this.#text.takeRecord(record!));
     for (const frame of frames) this.#takeFrame(frame);
   }

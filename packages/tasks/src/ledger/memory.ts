@@ -173,7 +173,7 @@ class MemoryTables {
     storeState: () => this.#storeState,
     saveStoreState: (state) => void (this.#storeState = state),
     notify: (hint) => this.#hints.push(hint),
-    readers: (task) => (this.#watchers.isRead(task) ? [INBOX] : []),
+    readers: (task) => (this.#watchers.findReaders(task).length > 0 ? [INBOX] : []),
     list: (filter) => this.#list(filter),
     countStatus: ({ tenant, status, endedAt: before }, limit) => {
       const tasks = [...(this.#byTenant.get(tenant)?.values() ?? [])];
