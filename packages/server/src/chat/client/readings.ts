@@ -49,9 +49,9 @@ export class ReplyReadings {
     const readings = this.#readings.get(chatId);
     if (readings?.delete(reading)) {
       if (isLeft) this.#stale.add(chatId);
-      // Before one that the page did not ask for, others may have ended.
-      const isResumed = reading.runId === undefined && !reading.isPassed;
-      const isStale = !isLeft && reading.open !== undefined && (isResumed || this.#stale.has(chatId));
+      // Before one that the page did not ask for, others may have ended; what a tab passes on may be older than what is shown.
+      const isUnasked = reading.runId === undefined;
+      const isStale = !isLeft && reading.open !== undefined && (isUnasked || this.#stale.has(chatId));
       if (isStale && readings.size === 0) this.#stale.delete(chatId);
       this.#onChange(chatId, isStale ? reading : undefined);
     }
