@@ -106,7 +106,9 @@ export class ApprovalScenario {
     if (random.oneIn(3)) this.#context.userAt(inMs + random.below(2_000), () => send(to, other, `${question} again`));
   }
 
-  #appended({ id }: ClaimRef, { events, asks = [] }: Batch, { questions = [] }: Orders): void {
+  #appended({ id }: ClaimRef, { events, asks = [] }: Batch, { questions = [], commands }: Orders): void {
+    const isOpen = questions.some(({ answer, closed }) => answer === undefined && closed === undefined);
+    if (isOpen && commands.some(({ type }) => type === 'steer')) this.#broken(id, 'it asks though a message is unread');
     for (const { id: question, callId, kind } of findAsked(asks, questions)) {
       this.#asked.add(`${id} ${callId}`);
       this.#questions.set(question, { id, callId, kind });

@@ -77,6 +77,12 @@ export const plantedInMixed: readonly PlantedBug[] = [
     "{ const closed = closeOpen(task, 'expired', context); tables.saveTask(closed); return closed; }",
   ),
   one(
+    'a task asks though a message is unread',
+    'ledger/operations/questions.ts',
+    "if (asks.length > 0 && isUnread) throw new QuestionRefusedError(task.id, 'unread');",
+    'void isUnread;',
+  ),
+  one(
     'an answer counts after its time, if no worker has looked',
     'ledger/operations/answer.ts',
     'const task = applyDue(found, context);',

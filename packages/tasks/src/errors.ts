@@ -47,7 +47,8 @@ export class JournalFullError extends Error {
 export class QuestionRefusedError extends Error {
   override readonly name: string = 'QuestionRefusedError';
   readonly code: string = 'QUESTION_REFUSED';
-  readonly why: 'stopping' | 'full' | 'changed';
+  /** `unread`: a message of the user is stored that the run has not read. */
+  readonly why: 'stopping' | 'full' | 'changed' | 'unread';
 
   constructor(taskId: string, why: QuestionRefusedError['why']) {
     super(`The questions of task ${taskId} cannot change like this (${why}); nothing was written, read its orders`);

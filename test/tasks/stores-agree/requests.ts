@@ -167,7 +167,8 @@ export const appends = toPlans('append', appended, ([i, given, done, replaces, s
   const claim = made.claim(i);
   const after = given ?? made.tasks.find(({ id }) => id === claim.id)?.position ?? 0;
   const events = size < 10 ? [] : ['ñ'.repeat(size)];
-  const batch = { after, events, done, replaces, progress, ...(did !== undefined && { activity: did }) };
+  const handled = size % 4 === 0 ? { declined: done } : { done };
+  const batch = { after, events, ...handled, replaces, progress, ...(did !== undefined && { activity: did }) };
   return { call: (store) => store.append(claim, batch) };
 });
 

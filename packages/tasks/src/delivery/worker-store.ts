@@ -238,6 +238,8 @@ export interface Batch {
   readonly replaces?: readonly number[];
   /** Numbers of the commands that have been carried out. */
   readonly done?: readonly number[];
+  /** Numbers of messages that the run cannot read: they are left to the tasks that wait with them. */
+  readonly declined?: readonly number[];
   /** The work made progress: earlier worker crashes no longer count against the task. */
   readonly resetsAttempts?: boolean;
   /** What the task has done so far. The last one is kept. Its `questions` count while this claim holds the task. */

@@ -199,6 +199,7 @@ export interface DriverBatch {
   readonly said: readonly number[];
   readonly replaces: readonly number[];
   readonly done: readonly number[];
+  readonly declined: readonly number[];
   readonly resetsAttempts: boolean;
   /** Text for `parseActivity`. A batch that is already written does not change it. */
   readonly activity?: string | undefined;

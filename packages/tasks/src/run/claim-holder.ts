@@ -63,6 +63,7 @@ export class ClaimHolder implements Holder {
     const { journal } = this;
     const { timeoutMs = ANSWER_MS } = approvals ?? {};
     this.questions = new TaskQuestions({ context, claim, tenant: task.tenant, journal, timeoutMs });
+    this.questions.onUnread = (callId) => this.commands.interrupt(callId);
     session.hold(this);
     this.applyOrders(orders);
     this.#deadline = this.#setDeadline(task.deadline ?? Infinity);

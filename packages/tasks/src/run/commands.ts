@@ -49,6 +49,15 @@ export class Commands {
     this.#steers.delete(message);
   }
 
+  /** Ends a sub-agent's call: only the run itself reads messages, and one waits for it. */
+  interrupt(callId: string): void {
+    this.#run?.cancelCall(
+      callId,
+      { kind: 'steered', message: 'a message of the user comes first' },
+      { mode: 'graceful' },
+    );
+  }
+
   #handleCommand(command: NumberedCommand): void {
     const { number } = command;
     if (this.#run === undefined) {
@@ -59,8 +68,9 @@ export class Commands {
       this.#journal.done(number);
     } else if (!this.#steer(this.#run, command)) {
       this.#journal.add({ type: 'command-handled', number, receipt: 'refused' });
-      // A task that waits behind the message runs later, and reports what is wrong with it.
+      // A task that waits with the message runs later, and reports what is wrong with it.
       if (command.task === undefined) this.#journal.done(number);
+      else this.#journal.decline(number);
     }
   }
 

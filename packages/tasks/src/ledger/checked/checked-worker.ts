@@ -61,14 +61,14 @@ export function createCheckedWorker(
     async sweep({ limit = LIMITS.maxPromoted } = {}) {
       return open().sweep({ limit: Math.min(checkLimit('limit', limit), LIMITS.maxPromoted) });
     },
-    async append(claim, { after, events, done = [], resetsAttempts = false, ...batch }) {
+    async append(claim, { after, events, done = [], declined = [], resetsAttempts = false, ...batch }) {
       // Deduplicate: the size of an entry would be subtracted twice.
       const replaces = [...new Set(batch.replaces)];
       const activity = batch.activity && checkActivity(batch.activity, claim);
       const texts = events.map(serializeJson);
       const said = events.map((_, index) => batch.said?.[index] ?? after + index + 1);
       const questions = checkQuestions(claim, { ...batch, events });
-      const rest = { replaces, done, resetsAttempts, activity, ...questions };
+      const rest = { replaces, done, declined, resetsAttempts, activity, ...questions };
       return open().append(checkClaim(claim), { after, events: texts, said, ...rest });
     },
     show(words) {

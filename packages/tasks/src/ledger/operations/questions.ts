@@ -8,7 +8,7 @@ import { type OperationContext, type StoredQuestion, type StoredTask, type Table
 /** Asks and closes the questions of a batch. Throws before it writes if the batch may not. Returns the task, not saved. */
 export function applyQuestions(
   task: StoredTask,
-  { asks, closes }: DriverBatch,
+  { asks, closes, done, declined }: DriverBatch,
   { tables, now }: OperationContext,
 ): StoredTask {
   if (asks.length === 0 && closes.length === 0) return task;
@@ -21,6 +21,11 @@ export function applyQuestions(
   const open = (task.questionCounts?.open ?? 0) + asks.length;
   if (task.status !== 'running') throw new QuestionRefusedError(task.id, 'stopping');
   if (!isNew || closed.includes(undefined)) throw new QuestionRefusedError(task.id, 'changed');
+  const isUnread = task.commands.some(
+    ({ type, number }) => type === 'steer' && !done.includes(number) && !declined.includes(number),
+  );
+  // The model reads it first. So a parked task has no unread message, and no one waits for an answer with one.
+  if (asks.length > 0 && isUnread) throw new QuestionRefusedError(task.id, 'unread');
   if (open > LIMITS.maxOpenQuestions) throw new QuestionRefusedError(task.id, 'full');
   const { id: owner, tenant } = task;
   for (const question of closed) tables.saveQuestion(question!);

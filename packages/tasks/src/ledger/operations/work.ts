@@ -17,7 +17,7 @@ import { type OperationContext, type StoredTask, type Tables, toHint } from './t
 export function applyAppend(by: ClaimRef, batch: DriverBatch, context: OperationContext): Orders {
   const { tables, now, rules } = context;
   const task = getClaimedTask(tables, by);
-  const { after, events, replaces, done, resetsAttempts, activity } = batch;
+  const { after, events, replaces, done, declined, resetsAttempts, activity } = batch;
   const alreadyThere = events.length > 0 && task.position === after + events.length;
   if (!alreadyThere && task.position !== after) throw new JournalGapError(task.id, task.position, after);
   const added = alreadyThere ? [] : events;
@@ -29,7 +29,7 @@ export function applyAppend(by: ClaimRef, batch: DriverBatch, context: Operation
     throw new JournalFullError(task.id, task.journalBytes, rules.maxJournalBytes);
   }
   const asking = alreadyThere ? task : applyQuestions(task, batch, context);
-  const commands = task.commands.filter(({ number }) => !done.includes(number));
+  const commands = task.commands.filter(({ number }) => !done.includes(number) && !declined.includes(number));
   if (removed.length > 0) tables.removeEntries(task.id, removed);
   if (added.length > 0) tables.addEntries(task.id, toEntries(batch, by, now));
   const kept = alreadyThere || activity === undefined ? {} : { storedActivity: activity };

@@ -134,8 +134,8 @@ function toClaim({ id, epoch, session, claim }: ClaimRef): Record<'ids' | 'epoch
 
 /** Returns whether an append changes only its own row, and is small. */
 export function isShareable(batch: DriverBatch): boolean {
-  const { events, replaces, done, asks, closes } = batch;
-  const isPlain = replaces.length === 0 && done.length === 0 && asks.length === 0 && closes.length === 0;
+  const { events, replaces, done, declined, asks, closes } = batch;
+  const isPlain = [replaces, done, declined, asks, closes].every(({ length }) => length === 0);
   return events.length > 0 && isPlain && measureBytes(batch) <= MAX_SHARED_BYTES;
 }
 

@@ -196,7 +196,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     checkClaim(claim);
     const { maxJournalBytes } = this.#options.rules;
     const batch = { ...given, after: Math.max(-1, Math.min(given.after, MAX_INT - given.events.length)) };
-    const { after, events, said, replaces, done, resetsAttempts, activity = null, asks, closes } = batch;
+    const { after, events, said, replaces, done, declined, resetsAttempts, activity = null, asks, closes } = batch;
     const shared = isShareable(batch) ? await this.#batches.appends.ask({ claim, batch }) : undefined;
     if (shared !== undefined) return toOrders(shared);
     const questions = {
@@ -206,7 +206,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
       closed_ids: closes.map(({ id }) => id),
       whys: closes.map(({ why }) => why),
     };
-    const rest = { done, progress: resetsAttempts, max_bytes: maxJournalBytes, shown: activity };
+    const rest = { done, declined, progress: resetsAttempts, max_bytes: maxJournalBytes, shown: activity };
     const values = { after, events, said, replaces, ...rest, ...questions };
     type Refused =
       | { result: 'gap'; position: number }

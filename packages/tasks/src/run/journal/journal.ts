@@ -42,6 +42,7 @@ export interface JournalOptions {
 class Waiting {
   events: readonly SaidEvent[] = [];
   readonly done: number[] = [];
+  readonly declined: number[] = [];
   readonly closes: QuestionClose[] = [];
 }
 
@@ -121,6 +122,12 @@ export class Journal {
   /** Marks a command as done, if there was one, and writes now. */
   done(number: number | undefined): void {
     if (number !== undefined) this.#waiting.done.push(number);
+    this.scheduleFlush();
+  }
+
+  /** Leaves a message that the run cannot read to the task that waits with it, and writes now. */
+  decline(number: number): void {
+    this.#waiting.declined.push(number);
     this.scheduleFlush();
   }
 
@@ -218,7 +225,8 @@ export class Journal {
     const { context, claim, onOrders, onWrite, onRefused } = this.#options;
     const activity = this.#options.activity();
     const settled = this.#words.said;
-    const known = { done: waiting.done, resetsAttempts: this.#progress, ...(activity !== undefined && { activity }) };
+    const { done, declined } = waiting;
+    const known = { done, declined, resetsAttempts: this.#progress, ...(activity !== undefined && { activity }) };
     this.#progress = false;
     let fitted = fitEntries([...waiting.events, ...together.events], this.#budget);
     let { asks = [], closes = [] } = together;

@@ -39,6 +39,12 @@ interface NewlyAsked {
   readonly signal: AbortSignal;
 }
 
+interface AskedAgain {
+  readonly question: ApprovalQuestion;
+  readonly asking: Parameters<Ask>[2];
+  readonly signal: AbortSignal;
+}
+
 interface Waiting {
   readonly id: string;
   readonly callId: string;
@@ -51,6 +57,11 @@ interface Wait extends Pick<Waiting, 'callId' | 'key'> {
   readonly settle: (question: Question) => void;
 }
 
+/** A message of the user is stored that the run has not read: it comes before the question. */
+class UnreadMessage extends Error {
+  override readonly message: string = 'the user wrote a message first';
+}
+
 const GIVEN_UP: ApprovalAnswer = { decision: 'no', why: 'cancelled before a user answered' };
 
 /** The questions of one attempt at a task: asks them through the store, and acts on what the store says about them. */
@@ -58,6 +69,8 @@ export class TaskQuestions implements AskingTask {
   readonly remembered: RememberedAnswers;
   /** Called when a question starts or stops waiting. */
   onChange: () => void = () => {};
+  /** Called when a sub-agent may not ask because of an unread message, with the id of its call. */
+  onUnread: (callId: string) => void = () => {};
   /** The last order that was read. */
   orderNumber: number = 0;
   readonly #options: TaskQuestionsOptions;
@@ -145,8 +158,17 @@ export class TaskQuestions implements AskingTask {
     const first = { question, request, kind: 'approve', signal } as const;
     const asked = live?.id ?? this.#publish({ ...first, closes: this.takeCloses(callId) });
     this.#asked.set(callId, asked);
-    let id = await asked;
-    for (;;) {
+    try {
+      return await this.#askUntilDecided(await asked, { question, asking, signal });
+    } catch (error) {
+      if (error instanceof UnreadMessage) return { decision: 'no', why: error.message };
+      throw error;
+    }
+  };
+
+  async #askUntilDecided(first: string, { question: { callId }, asking, signal }: AskedAgain): Promise<ApprovalAnswer> {
+    const { request } = asking;
+    for (let id = first; ; ) {
       const { key } = asking;
       if (key !== undefined) this.#cover(id, key);
       const decided = await this.#wait({ id, callId, key, signal });
@@ -165,7 +187,7 @@ export class TaskQuestions implements AskingTask {
       const closes = [{ id, why: 'outdated' } as const];
       id = await this.#publish({ question: current, request, kind: 'approve', closes, signal });
     }
-  };
+  }
 
   /** Asks for the result of a call that has no code, and waits for it. */
   readonly answerCall: NonNullable<RunOptions['answer']> = async (request, { signal }) => {
@@ -239,8 +261,9 @@ export class TaskQuestions implements AskingTask {
     try {
       for (;;) {
         const id = await this.#tryPublish(asked).catch((error: unknown) => {
-          const isFull = error instanceof QuestionRefusedError && error.why === 'full';
-          if (!isFull || asked.signal.aborted) throw error;
+          const why = error instanceof QuestionRefusedError ? error.why : undefined;
+          if (why === 'unread') throw this.#refuse(asked.question.callId);
+          if (why !== 'full' || asked.signal.aborted) throw error;
         });
         if (id !== undefined) return id;
         await new Promise<void>((resolve) => {
@@ -251,6 +274,13 @@ export class TaskQuestions implements AskingTask {
     } finally {
       this.#publishing.delete(asked);
     }
+  }
+
+  /** The run has the message by now: the orders of the store came before this. */
+  #refuse(callId: string): UnreadMessage {
+    const [outer = '', ...inner] = callId.split('/');
+    if (inner.length > 0) this.onUnread(outer);
+    return new UnreadMessage();
   }
 
   async #tryPublish({ question, request, kind, closes = [] }: NewlyAsked): Promise<string> {

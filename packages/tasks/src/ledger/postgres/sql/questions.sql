@@ -38,7 +38,8 @@ END $$;
 
 -- Asks and closes the questions of a batch. Returns why nothing was written.
 CREATE FUNCTION fn.apply_questions(
-  task whoa.tasks, asked_ids text[], asked json[], expires_ms float8[], closed_ids text[], whys text[], now float8
+  task whoa.tasks, asked_ids text[], asked json[], expires_ms float8[], closed_ids text[], whys text[],
+  handled int[], now float8
 ) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
   IF cardinality(asked_ids) + cardinality(closed_ids) = 0 THEN RETURN NULL; END IF;
@@ -48,6 +49,10 @@ BEGIN
       WHERE q.task = apply_questions.task.id
         AND q.state = CASE c.why WHEN 'journaled' THEN 'unread' WHEN 'withdrawn' THEN 'open' ELSE 'answered' END)
   THEN RETURN 'changed'; END IF;
+  -- The model reads it first. So a parked task has no unread message, and no one waits for an answer with one.
+  IF cardinality(asked_ids) > 0 AND task.commands_waiting > 0 AND EXISTS (SELECT FROM whoa.commands c
+    WHERE c.task = apply_questions.task.id AND c.command->>'type' = 'steer' AND c.number <> ALL (handled))
+  THEN RETURN 'unread'; END IF;
   IF coalesce(task.questions_open, 0) + cardinality(asked_ids) > 32 /*maxOpenQuestions*/ THEN RETURN 'full'; END IF;
   UPDATE whoa.questions q SET state = 'closed', closed_why = coalesce(q.closed_why, c.why), closed_at = coalesce(q.closed_at, now)
   FROM unnest(closed_ids, whys) AS c (id, why) WHERE q.task = apply_questions.task.id AND q.id = c.id;

@@ -3,7 +3,7 @@
 -- Reads: tasks, journal. Locks: conversation if commands are done, task. Writes: journal, tasks, commands, questions. Returns: orders.
 CREATE FUNCTION fn.append(
   task_id text, own_epoch int, own_session text, own_claim text, after int, events json[], said float8[], replaces int[], done int[],
-  progress boolean, max_bytes float8, shown text, asked_ids text[], asked json[], expires_ms float8[], closed_ids text[], whys text[]
+  declined int[], progress boolean, max_bytes float8, shown text, asked_ids text[], asked json[], expires_ms float8[], closed_ids text[], whys text[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   bytes float8; task whoa.tasks; steered text[] := '{}'; message text; added int := cardinality(events);
@@ -34,7 +34,7 @@ BEGIN
   IF bytes > greatest(max_bytes, task.journal_bytes) THEN
     RETURN json_build_object('result', 'full', 'bytes', task.journal_bytes);
   END IF;
-  refused := fn.apply_questions(task, asked_ids, asked, expires_ms, closed_ids, whys, now);
+  refused := fn.apply_questions(task, asked_ids, asked, expires_ms, closed_ids, whys, done || declined, now);
   IF refused IS NOT NULL THEN RETURN json_build_object('result', 'refused', 'why', refused); END IF;
   IF cardinality(replaces) > 0 THEN
     DELETE FROM whoa.journal j WHERE j.task = task_id AND j.position = ANY (replaces);
@@ -45,13 +45,13 @@ BEGIN
     FROM unnest(events, append.said) WITH ORDINALITY AS b (event, said, ordinal);
     PERFORM fn.notify(CASE WHEN cardinality(asked_ids) > 0 THEN 'status' ELSE 'journal' END, task);
   END IF;
-  IF cardinality(done) > 0 THEN
+  IF cardinality(done) + cardinality(declined) > 0 THEN
     WITH gone AS (
-      DELETE FROM whoa.commands c WHERE c.task = task_id AND c.number = ANY (done) RETURNING c.steered, c.number
-    ) SELECT coalesce(array_agg(g.steered ORDER BY g.number) FILTER (WHERE g.steered IS NOT NULL), '{}'),
+      DELETE FROM whoa.commands c WHERE c.task = task_id AND c.number = ANY (done || declined) RETURNING c.steered, c.number
+    ) SELECT coalesce(array_agg(g.steered ORDER BY g.number) FILTER (WHERE g.steered IS NOT NULL AND g.number = ANY (done)), '{}'),
       task.commands_waiting - count(*) INTO steered, task.commands_waiting FROM gone g;
   END IF;
-  IF added > 0 OR cardinality(done) > 0 OR cardinality(replaces) > 0 OR (progress AND task.attempts <> 0)
+  IF added > 0 OR cardinality(done) + cardinality(declined) > 0 OR cardinality(replaces) > 0 OR (progress AND task.attempts <> 0)
     OR shown <> coalesce(task.activity, '') THEN
     UPDATE whoa.tasks t SET position = t.position + added, journal_bytes = bytes, commands_waiting = task.commands_waiting,
       attempts = CASE WHEN progress THEN 0 ELSE t.attempts END,

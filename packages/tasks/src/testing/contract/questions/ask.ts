@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { LIMITS } from '../../../ledger/rules/rules.ts';
 import { bring, type ContractCase, claim, create, nth, record, TENANT } from '../../case.ts';
-import { ask, askMore, assertRefused, close, liveQuestions, NO, states, toNewQuestion, YES } from './asking.ts';
+import { CONVERSATION, say } from '../../talk.ts';
+import { ask, askMore, assertRefused, close, liveQuestions, NO, park, states, toNewQuestion, YES } from './asking.ts';
 
 /** What tasks ask, and how their workers close it. */
 export const askCases: readonly ContractCase[] = [
@@ -65,6 +66,53 @@ export const askCases: readonly ContractCase[] = [
       await askMore(store, by, [{}]);
       await assertRefused(askMore(store, by, [{}]), 'full');
       assert.equal((await record(store, id)).waiting, LIMITS.maxOpenQuestions);
+    },
+  },
+  {
+    title: 'nothing is asked while a message is unread, and the batch that reads it may ask',
+    async run({ store }) {
+      const { id, by, asked } = await ask(store, [{}], { task: await say(store, 'one', 'queue') });
+      await store.answer({ tenant: TENANT, id: asked[0]! }, YES);
+      const { steered } = await say(store, 'two', 'steer');
+      await store.send({ tenant: TENANT, id }, { type: 'steer', message: 'three' });
+      assert.equal(steered, id);
+      await assertRefused(askMore(store, by, [{}]), 'unread');
+      const asks = [toNewQuestion(id, 2)];
+      const outdated = { events: ['again'], asks, closes: [{ id: asked[0]!, why: 'outdated' as const }] };
+      await assertRefused(store.append(by, { after: 1, ...outdated }), 'unread');
+      assert.deepEqual([(await record(store, id)).position, await states(store, id)], [1, ['given']]);
+      await assertRefused(store.append(by, { after: 1, done: [1], ...outdated }), 'unread');
+      await store.append(by, { after: 1, done: [1, 2], ...outdated });
+      assert.deepEqual(await states(store, id), ['outdated', 'open']);
+      assert.equal(
+        (await store.list({ ...CONVERSATION, status: 'cancelled' })).tasks[0]?.outcome?.reason?.kind,
+        'steered',
+      );
+      assert.deepEqual(await park(store, by), { result: 'parked' });
+    },
+  },
+  {
+    title: 'other commands, and messages that wait for their turn, do not keep a task from asking',
+    async run({ store }) {
+      const { id, by } = await ask(store, [{}], { task: await say(store, 'one', 'queue') });
+      await store.send({ tenant: TENANT, id }, { type: 'cancel-call', callId: 'none' });
+      await say(store, 'two', 'queue');
+      await askMore(store, by, [{}]);
+      assert.deepEqual(await states(store, id), ['withdrawn', 'open']);
+    },
+  },
+  {
+    title: 'a message that the run cannot read is left to its own task, and keeps no one from asking',
+    async run({ store }) {
+      const { id } = await say(store, 'one', 'queue');
+      const { by } = await claim(store, id);
+      const { id: next } = await say(store, 'two', 'steer');
+      await store.append(by, { after: 0, events: ['no message'], declined: [1] });
+      await askMore(store, by, [{}]);
+      assert.deepEqual(await park(store, by), { result: 'parked' });
+      assert.deepEqual([(await record(store, next)).status, (await record(store, next)).stage], ['init', 'queued']);
+      await store.cancel({ tenant: TENANT, id: next });
+      assert.deepEqual((await record(store, id)).stage, 'parked');
     },
   },
   {

@@ -240,6 +240,8 @@ export const closeCases: readonly ContractCase[] = [
           live.map(({ closed }) => closed?.why),
           [undefined, 'withdrawn'],
         );
+        // What was steered is read before the next question.
+        await store.append(asking.by, { after: 2, events: ['read'], done: [1] });
         await askMore(store, asking.by, [{}]);
         assert.deepEqual(await states(store, asking.id), ['given', 'withdrawn', 'open']);
       },
