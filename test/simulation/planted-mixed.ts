@@ -25,8 +25,8 @@ export const plantedInMixed: readonly PlantedBug[] = [
   one(
     'a task that is being cancelled is reported as ended',
     'follow/shared-reading.ts',
-    'if (isFinalStatus(record.status)) this.#end = record;',
-    "if (isFinalStatus(record.status) || record.status === 'cancelling') this.#end = record;",
+    'if (isFinalStatus(record.status)) this.end = record;',
+    "if (isFinalStatus(record.status) || record.status === 'cancelling') this.end = record;",
   ),
   one(
     'a lost page is not requested again',
@@ -151,8 +151,8 @@ export const plantedInMixed: readonly PlantedBug[] = [
   one(
     'another tenant may answer',
     'ledger/operations/answer.ts',
-    'task?.tenant === tenant ? tables.question(owner, id) : undefined',
-    'tables.question(owner, id)',
+    'found?.tenant === tenant && tables.question(owner, id) !== undefined',
+    'found !== undefined && tables.question(owner, id) !== undefined',
   ),
   one(
     'the newest chat message is answered first',

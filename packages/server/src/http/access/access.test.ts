@@ -177,7 +177,7 @@ test('a principal may have few large bodies on their way, and small ones at any 
       },
     });
     const sent = request({ 'x-name': name }, { method: 'POST', body, duplex: 'half' } as RequestInit);
-    await access.authorize(sent, 'write');
+    await access.authorize(sent, 'start');
     return access.readBody(sent);
   };
   const [KB, LARGE] = [1_024, 20 * 1_024];
