@@ -69,9 +69,16 @@ class NotingTransport extends StoppableChatTransport {
 }
 
 const stoppable = new NotingTransport();
-stoppable.onSettled(({ command, error }) =>
-  page.noteSettled?.(command, error === undefined ? undefined : (error as Error).message),
-);
+const SETTLED = 'settled ';
+stoppable.onSettled(({ command, error }) => {
+  if (page.noteSettled === undefined) return;
+  const message = error === undefined ? undefined : (error as Error).message;
+  // A page that is loaded again right now tells it then.
+  sessionStorage.setItem(`${SETTLED}${command.id}`, JSON.stringify([command, message]));
+  page.noteSettled(command, message);
+});
+for (const key of Object.keys(sessionStorage).filter((one) => one.startsWith(SETTLED)))
+  page.noteSettled?.(...(JSON.parse(sessionStorage.getItem(key)!) as [Command, string | undefined]));
 const Shown = asked.has('ag-ui') ? AgUi : asked.has('tasks') ? Tasks : asked.has('naive') ? Naive : Stoppable;
 const naive = new AbortDrivenTransport({ api: '/api/chat' });
 

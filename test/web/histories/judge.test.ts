@@ -53,3 +53,11 @@ test('a stop means the reply that it names, by its run or its message, and no ot
   for (const other of ['m2', undefined])
     expect(judged(messages, ...sent, stop(other))).toEqual(["stopped, and not meant: 'stall 1'"]);
 });
+
+test('a stop that was acknowledged must have cut a held reply, unless the process of its call was ended before', () => {
+  const given = [did('send', 'call look 1'), did('stop', 'call look 1')];
+  const ended = { type: 'text', text: `the process that ran it stopped before it ended` } as const;
+  const { parts } = whole('m1');
+  expect(judged([said('call look 1'), whole('m1')], ...given)).toEqual(["lost: the stop of 'call look 1'"]);
+  expect(judged([said('call look 1'), { ...whole('m1'), parts: [ended, ...parts] }], ...given)).toEqual([]);
+});

@@ -93,7 +93,9 @@ function isFreed({ at, page }: Given, { messages, given }: Context): boolean {
   return removed.some(({ turn }) => given.some(({ kind, turns }) => kind === 'rollback' && turns.has(turn)));
 }
 
-const isWhole = (reply: UIMessage): boolean => toText(reply).endsWith(ALL);
+/** It went on without a stop. One whose process was ended during its call waits for nothing any more. */
+const isWhole = (reply: UIMessage): boolean =>
+  toText(reply).endsWith(ALL) && !JSON.stringify(reply).includes('the process that ran it stopped before it ended');
 
 /** The replies to a message. */
 function repliesTo(messages: readonly UIMessage[], text: string): readonly UIMessage[] {

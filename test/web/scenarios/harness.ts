@@ -158,11 +158,12 @@ function openSite(id: string, { fronts, browser, context, script }: SiteParts): 
       },
     };
   };
-  const messages = async (): Promise<UIMessage[]> => {
+  /** A busy server may reject once, or is being started; the caller retries. */
+  const tryRead = async (): Promise<UIMessage[] | undefined> => {
     const response = await fetch(`${fronts[1]!.url}/api/chat/${id}/messages`).catch(() => undefined);
-    // A busy server may reject once, or is being started; the caller retries.
-    return response?.ok ? ((await response.json()) as UIMessage[]) : [];
+    return response?.ok ? ((await response.json()) as UIMessage[]) : undefined;
   };
+  const messages = async (): Promise<UIMessage[]> => (await tryRead()) ?? [];
   return {
     id,
     effects: state.effects,
@@ -178,8 +179,11 @@ function openSite(id: string, { fronts, browser, context, script }: SiteParts): 
     async agree(page = acting) {
       if (page === undefined || page.isClosed()) return;
       await until(async () => (await readPage(page)).pending.length === 0, PAGE_TIMEOUT_MS);
+      let stored: readonly UIMessage[] | undefined;
       const agrees = async (): Promise<boolean> => {
-        if (isDeepStrictEqual(toEssence((await readPage(page)).messages), toEssence(await messages()))) return true;
+        stored = (await tryRead()) ?? stored;
+        const shown = toEssence((await readPage(page)).messages);
+        if (stored !== undefined && isDeepStrictEqual(shown, toEssence(stored))) return true;
         await wait(READ_AGAIN_MS);
         return false;
       };
@@ -188,7 +192,8 @@ function openSite(id: string, { fronts, browser, context, script }: SiteParts): 
         () => false,
       );
       // Says what differs.
-      if (!isSame) deepStrictEqual(toEssence((await readPage(page)).messages), toEssence(await messages()));
+      if (!isSame && stored === undefined) throw new Error(`the server could not be read for ${AGREE_MS} ms`);
+      if (!isSame) deepStrictEqual(toEssence((await readPage(page)).messages), toEssence(stored!));
     },
     async [Symbol.asyncDispose]() {
       state.gate.resolve();
