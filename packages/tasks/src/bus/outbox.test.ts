@@ -112,6 +112,34 @@ test('what is watched is in the store while it is watched, and a lost inbox is w
   expect(heard).toEqual([{ type: 'resync' }]);
 });
 
+test('a flood of interests is written in parts of at most 1,000, one at a time, and none stays', async () => {
+  const interests = createInterests();
+  const sizes: number[] = [];
+  let open = 0;
+  const one = async <T>(names: readonly string[], write: () => Promise<T>): Promise<T> => {
+    sizes.push(names.length);
+    expect(++open).toBe(1);
+    const answer = await write();
+    open--;
+    return answer;
+  };
+  await using notifier = new ChangeNotifier({
+    bus: createProcessBus(),
+    kind: 'process',
+    interests: {
+      express: (inbox, names) => one(names, () => interests.express(inbox, names)),
+      withdraw: (inbox, names) => one(names, () => interests.withdraw(inbox, names)),
+    },
+  });
+  const ids = Array.from({ length: 4_500 }, (_, i) => `${i}`);
+  const watches = await Promise.all(ids.map((id) => notifier.watch({ id }, () => {})));
+  expect(interests.inboxes.get(notifier.inbox)!.size).toBe(4_500);
+  expect(sizes.length).toBeLessThan(10);
+  await Promise.all(watches.map((watch) => watch[Symbol.asyncDispose]()));
+  expect(interests.inboxes.get(notifier.inbox)!.size).toBe(0);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(1_000);
+});
+
 test('a watch begins while the bus is away, and its return is a gap', async () => {
   const listening = Promise.withResolvers<Disposable>();
   const bus = { ...createProcessBus(), receive: () => listening.promise };

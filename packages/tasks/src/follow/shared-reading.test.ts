@@ -453,3 +453,30 @@ test('what a lost worker wrote while its reader read is not taken back', async (
   for (let i = 0; i < 5; i++) await flushMicrotasks();
   expect([said, seen]).toEqual([['hello'], [0]]);
 });
+
+test('forged frames show nothing, and keep no real word from a reader', async () => {
+  const { memory, ref, by, follow, counted } = await setUp();
+  const { said } = collectWords(follow());
+  await flushMicrotasks();
+  const send = (frame: Frame): void =>
+    memory.show({ readers: () => ['memory'], next: () => ({ type: 'frame', ...ref, frame }) });
+  const real = toFrame(by, 'real');
+  const reads = counted('get');
+  const forged: Partial<Frame>[] = [
+    { claimHash: 'forged' },
+    { epoch: by.epoch - 1 },
+    { epoch: by.epoch + 1, claimHash: 'forged' },
+    { kept: 1_000_000, position: 1_000 },
+    { from: 1_000_000, to: 2_000_000 },
+  ];
+  for (const one of forged) {
+    send({ ...real, events: [{ event: { type: 'text', text: 'forged' }, said: 6 }], ...one });
+    for (let i = 0; i < 3; i++) await flushMicrotasks();
+  }
+  expect(said).toEqual([]);
+  // One look for each that claims to know more than the reader.
+  expect(counted('get') - reads).toBe(2);
+  send(real);
+  await flushMicrotasks();
+  expect(said).toEqual(['real']);
+});

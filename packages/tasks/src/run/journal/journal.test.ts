@@ -121,3 +121,24 @@ test('a task that is read is written every 750 ms, one that is not every 5 s', a
   await world.clock.advance(1);
   expect(await read()).toContain('two');
 });
+
+test('a turn end of 200 kB is in no frame, and words wait until it is written', async () => {
+  const { memory, journal, ref, seen, note, read, say, answers, hold } = await setUp();
+  await memory.watch({ ...ref, words: true }, note);
+  journal.watch('memory');
+  say('one ');
+  await flushMicrotasks();
+  hold(true);
+  const text = `one ${'x'.repeat(200_000)}`;
+  journal.add({ type: 'turn-end', message: { role: 'assistant', content: [{ type: 'text', text }] } });
+  say('two');
+  await flushMicrotasks();
+  expect(seen).toEqual(['one ']);
+  hold(false);
+  answers[0]!();
+  await flushMicrotasks();
+  expect(await read()).toContain('turn-end');
+  expect(await read()).not.toContain('"text":"one "');
+  await flushMicrotasks();
+  expect(seen).toEqual(['one ', 'two']);
+});
