@@ -33,23 +33,24 @@ export const whoa: Queue = {
   },
 };
 
-/** BullMQ in front of the store: it delivers ids, and workers claim them. */
+/** BullMQ delivers: its jobs say what workers take. */
 export const behindBullmq: Queue = {
   async openCreator(url) {
-    const { engine, queue, close } = openEngine(url);
+    const { engine, store, queue, close } = openEngine(url);
     await queue.waitUntilReady();
+    await engine.start();
     return {
       async create() {
-        const { result } = await engine.store.create({ tenant: 'bench', agent: QUEUED_AGENT, input: 'x' });
+        const { result } = await store.create({ tenant: 'bench', agent: QUEUED_AGENT, input: 'x' });
         if (result !== 'created') throw new Error(`create: ${result}`);
       },
       [Symbol.asyncDispose]: close,
     };
   },
   async startWorker(url, { concurrency, work, onEnd, onClaims }) {
-    const { engine, close } = openEngine(url);
+    const { engine, store, close } = openEngine(url);
     const runner = createRunner({
-      store: counted(engine.store, onClaims),
+      store: counted(store, onClaims),
       agents: {
         [QUEUED_AGENT]: async () => {
           await work();
@@ -74,7 +75,7 @@ function openEngine(urls: string) {
     await queue.close();
     await store[Symbol.asyncDispose]();
   };
-  return { engine, queue, close };
+  return { engine, store, queue, close };
 }
 
 /** The same store operations in a bare loop: the difference is the runner. */

@@ -5,45 +5,42 @@ import { isNight } from '../night.ts';
 import { startRedis } from '../servers/redis.ts';
 import { createFleet, end, POLL, readReadiness } from './fleet.ts';
 
-test('a task that the server creates runs by its ticket, and a cancel stops it', async () => {
-  const { serve, worker, statusIs, ticketIs } = await createFleet();
+test('a task that the server creates runs when BullMQ hands it out, and a cancel stops it', async () => {
+  const { serve, worker, queue, statusIs, isEmpty } = await createFleet();
   const server = await serve();
   const quick = await server.create('hello');
-  await ticketIs(quick, 'prioritized');
+  await expect.poll(() => queue.getJobCountByTypes('wait'), POLL).toBe(1);
   const working = await worker();
-  expect(await ticketIs(quick, 'completed')).toMatchObject({ name: 'writer', returnvalue: { status: 'success' } });
+  await statusIs(quick, 'success');
   const slow = await server.create('slow');
   await working.waitFor({ type: 'task-start', id: slow });
+  await isEmpty();
   expect((await server.ask(`/v1/tasks/${slow}/cancel`, { mode: 'now' })).status).toBe(202);
   await statusIs(slow, 'cancelled');
-  expect(await ticketIs(slow, 'completed')).toMatchObject({ returnvalue: { status: 'cancelled' } });
   expect((await server.ask(`/v1/tasks/${slow}/cancel`, { mode: 'now' })).status).toBe(409);
   expect([await end(working), await end(server)]).toEqual([0, 0]);
 });
 
-test('a task that is cancelled while its ticket waits never starts', async () => {
-  const { serve, worker, store, queue, statusIs, ticketIs } = await createFleet();
+test('a task that is cancelled while its job waits never starts', async () => {
+  const { serve, worker, store, statusIs, isEmpty } = await createFleet();
   const server = await serve();
   const [removed, stale] = [await server.create('one'), await server.create('two')];
   expect((await server.ask(`/v1/tasks/${removed}/cancel`, {})).status).toBe(202);
-  expect(await queue.getJobState(removed)).toBe('unknown');
-  // Another process cancels in the store, and does not know of the queue.
   await store.cancel({ tenant: 'local', id: stale });
-  expect(await queue.getJobState(stale)).toBe('prioritized');
   const working = await worker();
-  expect(await ticketIs(stale, 'completed')).toMatchObject({ returnvalue: { status: 'cancelled' } });
+  await isEmpty();
   for (const id of [removed, stale]) await statusIs(id, 'cancelled');
   expect(working.lines.filter(({ type }) => type === 'task-start')).toEqual([]);
 });
 
-test('SIGTERM returns the task and its ticket, and the next worker resumes it', async () => {
-  const { serve, worker, get, ticketIs } = await createFleet();
+test('SIGTERM returns the task, which is offered again, and the next worker resumes it', async () => {
+  const { serve, worker, queue, get } = await createFleet();
   const server = await serve();
   const first = await worker();
   const id = await server.create('slow');
   await first.waitFor({ type: 'task-start', id });
   expect(await end(first)).toBe(0);
-  await ticketIs(id, 'prioritized');
+  await expect.poll(() => queue.getJobCountByTypes('wait'), POLL).toBeGreaterThan(0);
   expect(await get(id)).toMatchObject({ status: 'init', attempts: 0, crashes: 0 });
   const second = await worker();
   await second.waitFor({ type: 'task-start', id });
@@ -51,36 +48,42 @@ test('SIGTERM returns the task and its ticket, and the next worker resumes it', 
   await second.waitFor({ type: 'task-end', id, status: 'cancelled' });
 });
 
-test.runIf(isNight)('a server with --work runs tasks by their tickets too', async () => {
-  const { serve, ticketIs } = await createFleet();
+test.runIf(isNight)('a server with --work runs what BullMQ hands out, too', async () => {
+  const { serve, statusIs, isEmpty } = await createFleet();
   const server = await serve('engine', ['--work', '--sandbox', 'none']);
   const id = await server.create('hello');
-  expect(await ticketIs(id, 'completed')).toMatchObject({ returnvalue: { status: 'success' } });
+  await statusIs(id, 'success');
+  await isEmpty();
   expect(await end(server)).toBe(0);
 });
 
 test.runIf(isNight)('a fleet moves from no engine to an engine and back, and waiting tasks still run', async () => {
-  const { serve, worker, queue, statusIs, ticketIs } = await createFleet();
+  const { home, serve, worker, queue, statusIs, isEmpty } = await createFleet();
   const plain = await serve('plain');
   const before = await plain.create('before the engine');
-  expect(await queue.getJobState(before)).toBe('unknown');
+  expect(await queue.getJobCountByTypes('wait')).toBe(0);
   const behind = await worker('engine');
   await statusIs(before, 'success');
-  expect(await ticketIs(before, 'completed')).toMatchObject({ returnvalue: { status: 'success' } });
+  // A server that does not have the engine yet: its tasks are found.
   const held = await plain.create('slow');
   await behind.waitFor({ type: 'task-start', id: held });
   const engine = await serve('engine');
   expect(await end(behind)).toBe(0);
   const waiting = await engine.create('before the way back');
-  await ticketIs(waiting, 'prioritized');
+  await expect.poll(() => queue.getJobCountByTypes('wait'), POLL).toBeGreaterThan(0);
+  expect(await end(engine)).toBe(0);
+  const listed = await home.main(['engine', '--config', 'plain.config.ts']);
+  expect(listed.stdout).toBe('writer: delivered by the engine bullmq bull:whoa:\n');
   const direct = await worker('plain');
+  const off = await home.main(['engine', 'off', 'writer', '--config', 'plain.config.ts']);
+  expect(off).toMatchObject({ status: 0, stdout: 'writer: delivered by workers from the store\n' });
   await statusIs(waiting, 'success');
   await direct.waitFor({ type: 'task-start', id: held });
   expect(await end(direct)).toBe(0);
-  // The remaining tickets start nothing twice.
+  // What is left in the queue starts nothing twice.
   const again = await worker('engine');
-  await ticketIs(waiting, 'completed');
   await again.waitFor({ type: 'task-start', id: held });
+  await isEmpty();
   expect(again.lines.filter(({ type }) => type === 'task-start')).toHaveLength(1);
 });
 

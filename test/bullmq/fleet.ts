@@ -1,6 +1,6 @@
 // `whoa serve` and `whoa worker` as processes, with BullMQ in front of a store.
 import { createTaskStore, type NewTask, type TaskRecord, type TaskStore } from '@whoa/tasks';
-import { type Job, Queue } from 'bullmq';
+import { Queue } from 'bullmq';
 import { expect, onTestFinished } from 'vitest';
 import { type RunningCommand, startCommand } from '../command/process.ts';
 import { createHome, type Home } from '../command/terminal.ts';
@@ -26,7 +26,8 @@ export interface Fleet {
   readonly worker: (config?: Config, args?: readonly string[]) => Promise<RunningCommand>;
   readonly get: (id: string) => Promise<TaskRecord>;
   readonly statusIs: (id: string, status: string) => Promise<void>;
-  readonly ticketIs: (id: string, state: string) => Promise<Job>;
+  /** Nothing waits in the queue, and nothing is handed out. */
+  readonly isEmpty: () => Promise<void>;
 }
 
 type Config = 'engine' | 'plain';
@@ -54,7 +55,7 @@ export async function createFleet({ options = '', queueUrl }: FleetOptions = {})
   const connection = `connection: { host: '${host}', port: ${port}, retryStrategy: () => 50 }`;
   const rest = `store: '${postgres.url}', agents, stopMode: { drainMs: 100, abortMs: 1_000 }`;
   const home = createHome({
-    'engine.config.ts': `${AGENTS} export default defineConfig({ ${rest}, engine: bullmq({ ${connection}, reofferIntervalMs: 1_000, ${options} }) });`,
+    'engine.config.ts': `${AGENTS} export default defineConfig({ ${rest}, engine: bullmq({ ${connection}, ${options} }) });`,
     'plain.config.ts': `${AGENTS} export default defineConfig({ ${rest} });`,
   });
   onTestFinished(() => home[Symbol.dispose]());
@@ -84,9 +85,9 @@ export async function createFleet({ options = '', queueUrl }: FleetOptions = {})
     async statusIs(id, status) {
       await expect.poll(async () => (await get(id)).status, POLL).toBe(status);
     },
-    async ticketIs(id, state) {
-      await expect.poll(() => queue.getJobState(id), POLL).toBe(state);
-      return (await queue.getJob(id)) as Job;
+    async isEmpty() {
+      const none = { active: 0, prioritized: 0, wait: 0 };
+      await expect.poll(() => queue.getJobCounts('active', 'prioritized', 'wait'), POLL).toEqual(none);
     },
   };
 }

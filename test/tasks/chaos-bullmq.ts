@@ -1,4 +1,4 @@
-// BullMQ in front of a store whose servers, connections and clocks fail, on a Redis that loses its tickets.
+// BullMQ in front of a store whose servers, connections and clocks fail, on a Redis that loses its jobs.
 import { setTimeout as wait } from 'node:timers/promises';
 import { createBullmqEngine } from '@whoa/bullmq';
 import type { TaskStore } from '@whoa/tasks';
@@ -9,7 +9,6 @@ import { type ChaosStoreKind, cutAll, freeze } from './chaos-stores.ts';
 
 const NAME = 'chaos';
 const RETRY_DELAY_MS = 50;
-const REOFFER_MS = 500;
 
 /** Puts a queue in front of a kind of store. */
 export function behindBullmq(behind: ChaosStoreKind): ChaosStoreKind {
@@ -55,11 +54,17 @@ export interface TicketOffice extends AsyncDisposable {
 
 export function openTicketOffice(front: Address, agents: readonly string[] = ['job']): TicketOffice {
   const queue = new Queue(NAME, { connection: toConnection(front) });
+  const engines = new AsyncDisposableStack();
   queue.on('error', () => {});
   return {
-    placeBefore: (store) => createBullmqEngine({ store, queue, agents, reofferIntervalMs: REOFFER_MS }).store,
+    placeBefore(store) {
+      const engine = engines.use(createBullmqEngine({ store, queue, agents }));
+      // While the store or the queue is away, the workers offer what this process creates.
+      engine.start().catch(() => {});
+      return store;
+    },
     async [Symbol.asyncDispose]() {
-      await Promise.race([queue.close(), wait(RETRY_DELAY_MS * 20)]);
+      await Promise.race([engines.disposeAsync().then(() => queue.close()), wait(RETRY_DELAY_MS * 20)]);
     },
   };
 }
@@ -68,11 +73,10 @@ export function openTicketOffice(front: Address, agents: readonly string[] = ['j
 export function toEngineOptions(front: string): {
   queue: string;
   connection: object;
-  reofferIntervalMs: number;
   worker: object;
 } {
   const worker = { lockDuration: 1_000, stalledInterval: 300, drainDelay: 1 };
-  return { queue: NAME, connection: toConnection(JSON.parse(front) as Address), reofferIntervalMs: REOFFER_MS, worker };
+  return { queue: NAME, connection: toConnection(JSON.parse(front) as Address), worker };
 }
 
 function toConnection({ host, port }: Address): { host: string; port: number; retryStrategy: () => number } {

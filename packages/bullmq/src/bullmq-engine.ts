@@ -1,72 +1,65 @@
-import type { StopMode } from '@whoa/core';
-import { systemWorld } from '@whoa/core/embed';
+import { SettingsError, type StopMode } from '@whoa/core';
 import { settings, waitAtMost } from '@whoa/core/internal';
-import {
-  isFinalStatus,
-  type Runner,
-  type TaskEngine,
-  type TaskRecord,
-  type TaskRef,
-  type TaskStore,
-  type TaskSummary,
-} from '@whoa/tasks';
-import type { Job, Queue, Worker, WorkerOptions } from 'bullmq';
+import type { OfferSource, Runner, TaskEngine, TaskStore } from '@whoa/tasks';
+import type { WorkerOptions as BullmqWorkerOptions, Job, Queue, Worker } from 'bullmq';
 import { type Library, loadLibrary } from './library.ts';
-import { createOfferingStore } from './ticketing-store.ts';
-import { type Offering, offerTicket, readTicket, reofferTickets } from './tickets.ts';
+import { OfferQueue } from './offer-queue.ts';
+import { createTicket, type JobData, type Offer, type OfferResult, type Order, readJob } from './offers.ts';
+import { watchForLoss } from './sentinel.ts';
 
 /** Options of an engine. */
 export interface BullmqEngineOptions {
   readonly store: TaskStore;
-  /** The queue of the tickets. It stays yours: close it after the engine. Its `error` event reports what went wrong. */
+  /** The queue of the offers. It stays yours: close it after the engine. Its `error` event reports what went wrong. */
   readonly queue: Queue;
-  /** The agents whose tasks go through the queue. No other worker may serve them. */
+  /** The agents whose tasks go through the queue. No other engine may deliver them. */
   readonly agents: readonly string[];
-  /** The longest time until a lost ticket is replaced. Defaults to 15 s. */
-  readonly reofferIntervalMs?: number | undefined;
+  /** Whether tenants take turns (`tenants`, the default), or each task is a job with its priority and delay (`jobs`). */
+  readonly order?: Order | undefined;
 }
 
 /** Options of the worker that BullMQ starts. `connection` and `prefix` default to those of the queue. */
-export type TicketWorkerOptions = Partial<Omit<WorkerOptions, 'autorun' | 'maxStalledCount' | 'maxStartedAttempts'>>;
+export type OfferWorkerOptions = Partial<
+  Omit<BullmqWorkerOptions, 'autorun' | 'maxStalledCount' | 'maxStartedAttempts'>
+>;
 
 /**
- * BullMQ in front of a task store. Each waiting task has a ticket: a job with the task's id. The queue decides when a
- * ticket is handed out; the store decides what happens then. A ticket may be lost, late or doubled.
+ * BullMQ delivers the tasks of some agents. A job means: take a task now. It ends when that was decided, not when the task
+ * ends. A job may be lost, late or doubled; the store decides what it starts.
  */
 export interface BullmqEngine extends TaskEngine {
-  /** The store. Tasks that are created through it get their ticket immediately; all others within `reofferIntervalMs`. */
-  readonly store: TaskStore;
-  /** Runs tasks when their tickets are handed out. The runner must use `store`, and must not be served otherwise. */
-  serve(runner: Runner, options?: TicketWorkerOptions): Promise<void>;
-  /** Gives every waiting task without a ticket a new one. Returns how many. Serving engines do this by themselves. */
-  reissueTickets(): Promise<number>;
   /**
-   * Stops the runner, whose tasks go back to the store, and puts their tickets back into the queue. Calling it again can
-   * only make the stop harder; `mode` defaults to `graceful`, and disposing uses `now`. The store can still be used.
+   * Has the store give the agents to this engine, and offers what this process makes ready from now on. `serve` does it by
+   * itself. Rejects with `SettingsError` if another engine delivers one of them.
    */
-  close(mode?: StopMode): Promise<void>;
+  start(): Promise<void>;
+  /** Runs tasks when their jobs are handed out, and settles those that are being stopped. */
+  serve(runner: Runner, options?: OfferWorkerOptions): Promise<void>;
 }
-/** The ticket of a task that waits for an answer looks this much more rarely. */
-const PARKED_LOOKS = 10;
 
 /** The store counts crashes and fails a task after too many; BullMQ must not do so before. */
 const FIXED = { maxStalledCount: 1_000_000, autorun: false } as const;
-/** How long `create` and `cancel` wait for the queue. */
-const QUEUE_TIMEOUT_MS = 1_000;
-/** How many tickets wait for a lost connection. Tasks beyond that get theirs from the next scan. */
-const MAX_OFFERS = 1_000;
-/** How long a close waits for the queue after the tasks were returned. Without it, tickets follow when their locks end. */
+/** How long a close waits for the queue. Without it, jobs follow when their locks end. */
 const CLOSE_MS = 2_000;
+/** When a job is handed out again that this worker cannot use. */
+const RETRY_MS = 1_000;
+const READY_MS = 1_000;
 const WORKER_DEFAULTS = {
   concurrency: 16,
-  lockDuration: 15_000,
+  lockDuration: 5_000,
   stalledInterval: 5_000,
-  removeOnComplete: { count: 1_000 },
+  removeOnComplete: { count: 0 },
   removeOnFail: { count: 1_000 },
 };
 
+/** A job that is handed out here, until the store has decided. */
+interface OpenJob {
+  readonly offer: Offer;
+  readonly decide: (result: OfferResult | 'back') => void;
+}
+
 /**
- * Puts BullMQ in front of a task store, for its rate limits, priorities, schedulers and dashboards.
+ * Lets BullMQ deliver tasks, for its rate limits, schedulers and dashboards.
  *
  * @returns The engine. Close it to put unfinished work back.
  * @throws {@link SettingsError} when an option is invalid.
@@ -76,67 +69,80 @@ const WORKER_DEFAULTS = {
  * import { createBullmqEngine } from '@whoa/bullmq';
  * import { createRunner } from '@whoa/tasks';
  * const engine = createBullmqEngine({ store, queue, agents: ['assistant'] });
- * const runner = createRunner({ store: engine.store, agents: { assistant: agent } });
+ * const runner = createRunner({ store, agents: { assistant: agent } });
  * await engine.serve(runner, { concurrency: 20, limiter: { max: 10, duration: 1_000 } });
  * ```
  */
 export function createBullmqEngine(options: BullmqEngineOptions): BullmqEngine {
   return new Engine(
     settings.readSettings<BullmqEngineOptions>(options, {
-      store: settings.required(settings.having('a task store', 'create', 'get', 'cancel')),
-      queue: settings.required(settings.having('a BullMQ queue', 'add', 'getJobState', 'remove')),
+      store: settings.required(settings.having('a task store', 'create', 'setEngine', 'noteOffered')),
+      queue: settings.required(settings.having('a BullMQ queue', 'addBulk', 'toKey')),
       agents: settings.required(settings.listOf(settings.nonEmptyText)),
-      reofferIntervalMs: settings.boundedMs({ max: 86_400_000 }),
+      order: settings.oneOf('tenants', 'jobs'),
     }),
   );
 }
 
-class Engine implements BullmqEngine {
-  readonly store: TaskStore;
-  readonly #store: TaskStore;
-  readonly #queue: Queue;
-  readonly #offering: Offering;
-  readonly #reofferIntervalMs: number;
-  readonly #successors = new Map<string, string>();
+class Engine implements BullmqEngine, OfferSource {
+  readonly #options: BullmqEngineOptions;
+  /** How the store knows this engine. */
+  readonly #name: string;
+  readonly #offers: OfferQueue;
+  readonly #pending: OpenJob[] = [];
+  /** Jobs whose takes have not been answered. */
+  readonly #asked = new Map<Offer, OpenJob>();
+  #watching: AsyncDisposable | undefined;
+  #sentinel: Disposable | undefined;
   #served: { readonly runner: Runner; readonly worker: Worker; readonly library: Library } | undefined;
   #isServing = false;
-  #offers = 0;
-  #timer: Disposable | undefined;
-  #scan: Promise<unknown> | undefined;
   #isClosed = false;
+  #agents: ReadonlySet<string> = new Set();
+  #wake: () => void = () => {};
+  #isWaking = false;
+  #room = 0;
+  /** While this worker is full one job stays open, so that BullMQ hands out no other. */
+  #full: PromiseWithResolvers<void> | undefined;
 
-  constructor({ store, queue, agents, reofferIntervalMs = 15_000 }: BullmqEngineOptions) {
-    this.#store = store;
-    this.#queue = queue;
-    this.#offering = { store, queue, agents: new Set(agents), onError: (error) => this.#report(error) };
-    this.#reofferIntervalMs = reofferIntervalMs;
-    this.store = createOfferingStore(store, {
-      onCreated: (task) => this.#attemptBriefly(() => offerTicket(task, this.#offering)),
-      onCancelled: (id) => this.#attemptBriefly(() => queue.remove(id)),
-      onAnswered: (ref) => this.#attemptBriefly(() => this.#offer(ref)),
-      onSuccessor: (ended, successor) => this.#successors.set(ended, successor),
-    });
+  readonly #report = (error: unknown): void => {
+    if (!this.#isClosed) this.#options.queue.emit('error', error as Error);
+  };
+
+  constructor(options: BullmqEngineOptions) {
+    this.#options = options;
+    const { queue } = options;
+    this.#name = `bullmq ${queue.toKey('')}`;
+    this.#offers = new OfferQueue(options, this.#report);
   }
 
-  async serve(runner: Runner, options: TicketWorkerOptions = {}): Promise<void> {
+  async start(): Promise<void> {
+    const { store, agents } = this.#options;
+    // First: what becomes ready once the store knows the engine must be offered.
+    this.#watching ??= await store.watch({ offers: true }, (hint) => {
+      if (hint.type === 'offer') this.#offers.add(hint.task);
+    });
+    for (const agent of agents) this.#require(agent, await store.setEngine(agent, this.#name));
+  }
+
+  async serve(runner: Runner, options: OfferWorkerOptions = {}): Promise<void> {
     if (this.#isClosed || this.#isServing) {
       throw new Error('serve: this engine is already serving or was closed; create another engine');
     }
     this.#isServing = true;
     try {
       const library = await loadLibrary();
+      await this.start();
       if (this.#isClosed) return;
-      const { connection, prefix = 'bull' } = this.#queue.opts as WorkerOptions;
+      const { queue } = this.#options;
+      const { connection, prefix = 'bull' } = queue.opts as BullmqWorkerOptions;
       const given = { connection, prefix, ...WORKER_DEFAULTS, ...options, ...FIXED };
-      const worker = new library.Worker(this.#queue.name, (job, lock) => this.#work(job, lock!), given);
-      worker.on('error', (error) => this.#report(error));
+      const worker = new library.Worker(queue.name, (job, lock) => this.#work(job, lock!), given);
+      worker.on('error', this.#report);
       this.#served = { runner, worker, library };
-      // No agents: this runner takes only tasks to settle, and frees those of crashed workers.
-      await runner.serve({ concurrency: given.concurrency, agents: [] });
+      await runner.serve({ concurrency: given.concurrency, offers: this });
       if (this.#isClosed) return;
-      this.#attempt(() => worker.run()).catch(() => {});
-      // Tasks from before the engine have no ticket.
-      this.#scheduleReoffer(0);
+      worker.run().catch(this.#report);
+      this.#sentinel = watchForLoss(queue, { onLost: () => this.#offerAll(), onError: this.#report });
     } catch (error) {
       const { worker } = this.#served ?? {};
       this.#served = undefined;
@@ -147,138 +153,147 @@ class Engine implements BullmqEngine {
   }
 
   async isReady(): Promise<boolean> {
-    let isReady = false;
-    const readStatus = async (): Promise<void> => {
-      isReady = (await this.#queue.getBackend().client).status === 'ready';
-    };
-    await this.#attemptBriefly(readStatus);
-    return isReady && !this.#isClosed;
-  }
-
-  reissueTickets(): Promise<number> {
-    return reofferTickets(this.#offering);
+    let status = '';
+    const client = this.#options.queue.getBackend().client;
+    await waitAtMost(client.then((one) => void (status = one.status)).catch(this.#report), READY_MS);
+    return status === 'ready' && !this.#isClosed;
   }
 
   async close(mode: StopMode = 'graceful'): Promise<void> {
     this.#isClosed = true;
-    this.#timer?.[Symbol.dispose]();
+    this.#sentinel?.[Symbol.dispose]();
     const { worker, runner } = this.#served ?? {};
-    // Closing the worker first stops the deliveries; it ends when the runner has returned its tasks.
-    const closed = Promise.all([worker?.close(), this.#scan]);
+    const closed = worker?.close();
+    for (const { decide } of this.#pending.splice(0)) decide('back');
+    this.#full?.resolve();
     await runner?.stop(mode);
-    await waitAtMost(closed, CLOSE_MS);
+    for (const { decide } of this.#asked.values()) decide('back');
+    // The tasks that were handed back are offered to others.
+    await waitAtMost(Promise.all([closed, this.#offers.flushed()]), CLOSE_MS);
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close('now');
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close('now');
+    await this.#watching?.[Symbol.asyncDispose]();
+    await waitAtMost(this.#offers.flushed(), CLOSE_MS);
   }
 
-  async #work(job: Job, lock: string): Promise<{ readonly status: string }> {
-    let task: TaskRecord | undefined;
+  connect({ agents, wake }: Parameters<OfferSource['connect']>[0]): void {
+    this.#agents = new Set(agents);
+    this.#wake = wake;
+  }
+
+  next(limit: number): readonly Offer[] {
+    const jobs = this.#pending.splice(0, limit);
+    for (const job of jobs) this.#asked.set(job.offer, job);
+    return jobs.map(({ offer }) => offer);
+  }
+
+  settle(offers: readonly Offer[], results?: readonly OfferResult[]): void {
+    const again: OpenJob[] = [];
+    for (const [index, offer] of offers.entries()) {
+      const job = this.#asked.get(offer);
+      this.#asked.delete(offer);
+      if (job === undefined) continue;
+      const result = results?.[index] ?? 'later';
+      if (result !== 'later') job.decide(result);
+      else if (this.#isClosed) job.decide('back');
+      else again.push(job);
+    }
+    this.#pending.unshift(...again);
+    if (again.length > 0 && results !== undefined) this.#wakeSoon();
+  }
+
+  repeat(tasks: Parameters<OfferSource['repeat']>[0]): void {
+    this.#offers.repeat(tasks).catch(this.#report);
+  }
+
+  setRoom(room: number): void {
+    this.#room = room;
+    const { worker } = this.#served ?? {};
+    if (worker !== undefined) worker.concurrency = Math.max(1, room);
+    if (room > 0) this.#full?.resolve();
+  }
+
+  /** Lets the store decide what a job starts. Nothing but other data would help a wrong job: it fails without retries. */
+  async #work(job: Job, lock: string): Promise<OfferResult | 'created'> {
     try {
-      const ref = await this.#toRef(job);
-      task = await this.#run(ref);
+      const data = readJob(job.data);
+      return 'task' in data ? await this.#create(job, data) : await this.#take(data, job, lock);
     } catch (error) {
-      if (error instanceof this.#served!.library.UnrecoverableError) throw error;
+      if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
+      throw new this.#served!.library.UnrecoverableError(error.message);
+    }
+  }
+
+  async #take(data: Offer, job: Job, lock: string): Promise<OfferResult> {
+    const isUsable = this.#agents.has(data.agent) && this.#room > 0;
+    const { promise, resolve: decide } = Promise.withResolvers<OfferResult | 'back'>();
+    if (isUsable && !this.#isClosed) {
+      this.#pending.push({ offer: data, decide });
+      this.#wakeSoon();
+    } else decide('back');
+    const result = await promise;
+    if (result === 'back') return this.#putBack(job, lock);
+    // Before the end of this job: if this process dies in between, BullMQ hands it out again.
+    try {
+      if (result === 'more') await this.#offers.addJobs([createTicket(data, this.#offers.nextTicket())]);
+    } catch (error) {
       this.#report(error);
-      return this.#postpone(job, lock, undefined);
+      return this.#putBack(job, lock);
     }
-    if (task !== undefined && !isFinalStatus(task.status)) return this.#postpone(job, lock, task);
-    if (task?.status === 'failed') throw this.#unrecoverable(task.outcome?.error?.message ?? 'The task failed');
-    return { status: task?.status ?? 'unknown' };
-  }
-
-  /** Returns the task of a job. Creates it if the job asks for it, under a key that is the same at every delivery. */
-  async #toRef({ id, data }: Job): Promise<TaskRef> {
-    try {
-      const ticket = readTicket(data);
-      if ('id' in ticket) return ticket;
-      const { task, policy } = ticket;
-      const key = task.key ?? `bullmq ${this.#queue.name} ${id}`;
-      const receipt = await this.#store.create({ ...task, key }, policy && { policy });
-      if ('task' in receipt) return { tenant: task.tenant, id: receipt.task.id };
-      throw new Error(`The store did not create the task of job ${id}: ${receipt.result}`);
-    } catch (error) {
-      if (error instanceof TypeError || error instanceof RangeError) throw this.#unrecoverable(error.message);
-      throw error;
+    if (this.#room <= 0 && !this.#isClosed && this.#full === undefined) {
+      this.#full = Promise.withResolvers();
+      await this.#full.promise;
+      this.#full = undefined;
     }
+    return result;
   }
 
-  /** The error that makes BullMQ fail a job without retries. */
-  #unrecoverable(message: string): Error {
-    return new this.#served!.library.UnrecoverableError(message);
+  /** Jobs that arrive together are asked for together. */
+  #wakeSoon(): void {
+    if (this.#isWaking) return;
+    this.#isWaking = true;
+    setImmediate(() => {
+      this.#isWaking = false;
+      this.#wake();
+    });
   }
 
-  /** Runs a task if it can be claimed. Returns it as the store has it afterwards. */
-  async #run(ref: TaskRef): Promise<TaskRecord | undefined> {
-    try {
-      await this.#served!.runner.runExisting(ref, { wait: false });
-    } catch (error) {
-      // Whether the task has ended is for the store to say. Returning it at the close is not an error.
-      if (!this.#isClosed && (await this.#store.get(ref)) !== undefined) this.#report(error);
-    }
-    const successor = this.#successors.get(ref.id);
-    this.#successors.delete(ref.id);
-    if (successor !== undefined) await this.#attempt(() => this.#offer({ tenant: ref.tenant, id: successor }));
-    return this.#store.get(ref);
+  /** Creates the task of a job, under a key that is the same at every delivery. It is then offered as any other. */
+  async #create({ id }: Job, { task, policy }: Extract<JobData, { task: unknown }>): Promise<'created'> {
+    const { store, queue } = this.#options;
+    const key = task.key ?? `bullmq ${queue.name} ${id}`;
+    const receipt = await store.create({ ...task, key }, policy && { policy });
+    if ('task' in receipt) return 'created';
+    throw new Error(`The store did not create the task of job ${id}: ${receipt.result}`);
   }
 
-  async #offer(ref: TaskRef): Promise<void> {
-    const task = await this.#store.get(ref);
-    if (task !== undefined) await offerTicket(task, this.#offering);
-  }
-
-  /** Puts a ticket back: immediately if the engine closes, otherwise for when the task may be ready. */
-  async #postpone(job: Job, lock: string, task: TaskSummary | undefined): Promise<never> {
+  /** Returns a job to the queue: for another worker, or for this one a little later. */
+  async #putBack(job: Job, lock: string): Promise<never> {
     const { WaitingError, DelayedError } = this.#served!.library;
     if (this.#isClosed) {
       await job.moveToWait(lock);
       throw new WaitingError();
     }
-    const now = Date.now();
-    const startsAt = task?.stage === 'delayed' ? (task.stageAt ?? 0) : 0;
-    // An answer brings the ticket of a parked task back. Only an expiry has to be found by looking.
-    const againMs = task?.stage === 'parked' ? PARKED_LOOKS * this.#reofferIntervalMs : this.#reofferIntervalMs;
-    await job.moveToDelayed(startsAt > now ? startsAt : now + againMs, lock);
+    await job.moveToDelayed(Date.now() + RETRY_MS, lock);
     throw new DelayedError();
   }
 
-  /** Twice per `reofferIntervalMs` each worker checks whether another one scanned the store; if not, it does. */
-  #scheduleReoffer(delayMs: number): void {
-    const intervalMs = this.#reofferIntervalMs / 2;
-    this.#timer = systemWorld.clock.setTimer(delayMs, () => {
-      this.#scan = this.#attempt(async () => {
-        const client = await this.#queue.getBackend().client;
-        const key = this.#queue.toKey('reoffered');
-        if ((await client.get(key)) !== null) return;
-        await client.set(key, this.#served!.runner.worker, { PX: Math.max(1, Math.floor(intervalMs)) });
-        await this.reissueTickets();
-      }).then(() => {
-        if (!this.#isClosed) this.#scheduleReoffer(intervalMs);
-      });
-    });
-  }
-
-  /** Does something that is repeated later if it fails. */
-  async #attempt(action: () => Promise<unknown>): Promise<void> {
-    try {
-      await action();
-    } catch (error) {
-      this.#report(error);
+  /** The queue lost its jobs: everything that waits is offered again. */
+  async #offerAll(): Promise<void> {
+    const { store, agents } = this.#options;
+    for (const agent of agents) {
+      const { now } = this.#require(agent, await store.setEngine(agent, this.#name));
+      this.#require(agent, await store.setEngine(agent, this.#name, { lostBefore: now }));
     }
   }
 
-  /** Without a connection BullMQ waits until it is back. Callers of the store do not have to. */
-  async #attemptBriefly(action: () => Promise<unknown>): Promise<void> {
-    if (this.#offers >= MAX_OFFERS) return;
-    this.#offers++;
-    await waitAtMost(
-      this.#attempt(action).finally(() => this.#offers--),
-      QUEUE_TIMEOUT_MS,
+  #require(agent: string, receipt: Awaited<ReturnType<TaskStore['setEngine']>>): { readonly now: number } {
+    if (receipt.result === 'set') return receipt;
+    throw new SettingsError(
+      'agents',
+      `'${agent}' is delivered by another engine, '${receipt.engine}'; take it back first: whoa engine off ${agent}`,
     );
-  }
-
-  #report(error: unknown): void {
-    if (!this.#isClosed) this.#queue.emit('error', error instanceof Error ? error : new Error(String(error)));
   }
 }

@@ -7,7 +7,7 @@ test('options that BullMQ understands are accepted', () => {
   for (const options of [
     { connection },
     { connection: 'rediss://user:secret@queue.internal:6380/2' },
-    { connection: { host: 'localhost', port: 6379 }, queue: 'agents', prefix: 'jobs', reofferIntervalMs: 1_000 },
+    { connection: { host: 'localhost', port: 6379 }, queue: 'agents', prefix: 'jobs', order: 'jobs' },
     { connection, limiter: { max: 10, duration: 1_000 }, worker: { lockDuration: 30_000 } },
     { connection, limiter: undefined },
   ]) {
@@ -16,7 +16,7 @@ test('options that BullMQ understands are accepted', () => {
 });
 
 test.each<[unknown, string]>([
-  [undefined, 'bullmq: expected an object with connection, queue, prefix, limiter, reofferIntervalMs, worker'],
+  [undefined, 'bullmq: expected an object with connection, queue, prefix, limiter, order, worker'],
   [{}, "bullmq.connection: expected 'redis://host:6379', or connection options of BullMQ such as { host, port }"],
   [{ connection: '' }, "bullmq.connection: expected 'redis://host:6379'"],
   [{ connection: [] }, "bullmq.connection: expected 'redis://host:6379'"],
@@ -29,7 +29,7 @@ test.each<[unknown, string]>([
   [{ connection, limiter: { max: 0, duration: 1 } }, 'bullmq.limiter.max: expected a whole number from 1'],
   [{ connection, limiter: { max: 5 } }, 'bullmq.limiter.duration: expected more than 0 to 86400000 ms, got undefined'],
   [{ connection, limiter: { max: 5, per: 1 } }, 'bullmq.limiter.per: unknown setting; the settings are max, duration'],
-  [{ connection, reofferIntervalMs: '1s' }, 'bullmq.reofferIntervalMs: expected more than 0 to 86400000 ms, got "1s"'],
+  [{ connection, order: 'fifo' }, "bullmq.order: expected 'tenants' or 'jobs'"],
   [{ connection, rate: 5 }, 'bullmq.rate: unknown setting; the settings are connection, queue'],
   [{ connection, worker: 3 }, "bullmq.worker: expected an object with options of BullMQ's worker"],
   [{ connection, worker: { concurrency: 3 } }, 'bullmq.worker.concurrency: not allowed here; use --concurrency'],

@@ -2,8 +2,9 @@ import { SettingsError } from '@whoa/core';
 import { settings, waitAtMost } from '@whoa/core/internal';
 import type { EngineFactory } from '@whoa/tasks';
 import type { ConnectionOptions, RateLimiterOptions } from 'bullmq';
-import { createBullmqEngine, type TicketWorkerOptions } from './bullmq-engine.ts';
+import { createBullmqEngine, type OfferWorkerOptions } from './bullmq-engine.ts';
 import { loadLibrary } from './library.ts';
+import type { Order } from './offers.ts';
 
 /** Options of BullMQ in `whoa.config.ts`. */
 export interface BullmqOptions {
@@ -15,10 +16,10 @@ export interface BullmqOptions {
   readonly prefix?: string | undefined;
   /** How many tasks start per `duration` milliseconds, on all workers together. */
   readonly limiter?: RateLimiterOptions | undefined;
-  /** The longest time until a lost ticket is replaced. Defaults to 15 s. */
-  readonly reofferIntervalMs?: number | undefined;
+  /** Whether tenants take turns (`tenants`, the default), or each task is a job with its priority and delay (`jobs`). */
+  readonly order?: Order | undefined;
   /** Further options of BullMQ's worker. The concurrency is that of `whoa worker`. */
-  readonly worker?: Omit<TicketWorkerOptions, 'concurrency' | 'connection' | 'limiter' | 'prefix'> | undefined;
+  readonly worker?: Omit<OfferWorkerOptions, 'concurrency' | 'connection' | 'limiter' | 'prefix'> | undefined;
 }
 
 const MAX_MS = 86_400_000;
@@ -26,7 +27,7 @@ const MAX_MS = 86_400_000;
 const CONNECT_MS = 1_000;
 
 /**
- * BullMQ as the `engine` of `whoa.config.ts`, in front of the store.
+ * BullMQ as the `engine` of `whoa.config.ts`: it delivers the tasks of all agents.
  *
  * @returns What the configuration expects. `whoa serve` and `whoa worker` connect with it.
  * @throws {@link SettingsError} when an option is invalid.
@@ -43,28 +44,28 @@ const CONNECT_MS = 1_000;
  * ```
  */
 export function bullmq(options: BullmqOptions): EngineFactory {
-  const { connection, queue: name = 'whoa', prefix, limiter, reofferIntervalMs, worker } = readOptions(options);
+  const { connection, queue: name = 'whoa', prefix, limiter, order, worker } = readOptions(options);
   return async ({ store, agents, onError }) => {
     const { Queue } = await loadLibrary();
     const server = typeof connection === 'string' ? { url: connection } : connection;
     const queue = new Queue(name, { connection: server, ...(prefix !== undefined && { prefix }) });
     queue.on('error', onError);
     const closeQueue = (): Promise<void> => waitAtMost(queue.close(), CONNECT_MS);
+    const engine = createBullmqEngine({ store, queue, agents, order });
     try {
       // Without a server it waits again later. A wrong driver or an old server fails here.
       await waitAtMost(queue.waitUntilReady(), CONNECT_MS);
+      // A store that is away for now: `serve` starts it, and the workers offer what this process makes ready.
+      await engine.start().catch((error: unknown) => {
+        if (error instanceof SettingsError) throw error;
+        onError(error);
+      });
     } catch (error) {
+      await engine[Symbol.asyncDispose]();
       await closeQueue();
       throw error;
     }
-    const engine = createBullmqEngine({
-      store,
-      queue,
-      agents,
-      ...(reofferIntervalMs !== undefined && { reofferIntervalMs }),
-    });
     return {
-      store: engine.store,
       serve: (runner, given) => engine.serve(runner, { ...worker, ...(limiter && { limiter }), ...given }),
       isReady: () => engine.isReady(),
       close: (mode) => engine.close(mode),
@@ -91,7 +92,7 @@ function readOptions(options: BullmqOptions): BullmqOptions {
         max: settings.required(count),
         duration: settings.required(settings.boundedMs({ max: MAX_MS })),
       }),
-      reofferIntervalMs: settings.boundedMs({ max: MAX_MS }),
+      order: settings.oneOf('tenants', 'jobs'),
       worker: readWorker,
     },
     { within: 'bullmq' },

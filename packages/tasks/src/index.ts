@@ -33,6 +33,7 @@ export type { RunnerEvent } from './delivery/worker-context.ts';
 export type { TaskHandler, TaskContext, SelfManagedWork } from './run/work.ts';
 export { createBackground, type Background, createBackgroundKey } from './run/background.ts';
 export type { TaskEngine, EngineFactory } from './delivery/engine.ts';
+export type { OfferSource } from './delivery/offer-source.ts';
 
 // Approvals by users who are elsewhere.
 export { createTaskApprovals, type TaskApprovals } from './run/questions/approvals.ts';

@@ -38,7 +38,7 @@ export interface OperatorStore {
 }
 
 /** How an agent is given to an engine. */
-export interface EngineOptions {
+interface EngineOptions {
   /** The engine lost what it was offered until this time of the store. */
   readonly lostBefore?: number | undefined;
 }

@@ -25,6 +25,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'pause and stop all tasks of an agent or a tenant, and wait until nothing runs',
     load: () => import('./commands/tasks/halt.ts'),
   },
+  engine: {
+    summary: 'list the agents that an engine delivers, and take them back',
+    load: () => import('./commands/engine.ts'),
+  },
   erase: {
     summary: 'delete all records of a tenant or a conversation',
     load: () => import('./commands/tasks/erase.ts'),

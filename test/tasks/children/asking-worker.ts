@@ -45,7 +45,7 @@ const engine =
     ? undefined
     : await bullmq(toEngineOptions(front))({ store, agents: ['clerk'], onError: () => {} });
 const runner = createRunner({
-  store: engine?.store ?? store,
+  store,
   agents: { clerk },
   approvals,
   leaseMs: 1_000,

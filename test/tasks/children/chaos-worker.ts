@@ -26,7 +26,7 @@ const store = openStore(location, { maxAttempts: 10_000 });
 const engine =
   front === undefined ? undefined : await bullmq(toEngineOptions(front))({ store, agents: ['job'], onError: () => {} });
 const runner = createRunner({
-  store: engine?.store ?? store,
+  store,
   worker,
   agents: { job },
   leaseMs: 1_000,

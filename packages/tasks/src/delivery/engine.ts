@@ -2,11 +2,9 @@ import type { StopMode } from '@whoa/core';
 import type { Runner } from '../run/runner.ts';
 import type { TaskStore } from '../store.ts';
 
-/** A queue in front of a store. The queue decides when a task starts; the store decides everything else. */
+/** A queue that delivers the tasks of some agents. It decides when a task starts; the store decides everything else. */
 export interface TaskEngine extends AsyncDisposable {
-  /** The store. Create tasks in it, and give it to the runner, so that the engine learns of them. */
-  readonly store: TaskStore;
-  /** Runs tasks when the engine hands them out. The runner must not be served otherwise. */
+  /** Runs tasks when the engine hands them out, and those that must be settled. The runner must not be served otherwise. */
   serve(runner: Runner, options?: { readonly concurrency?: number }): Promise<void>;
   /** Whether the engine can hand out tasks now. */
   isReady(): Promise<boolean>;
@@ -17,7 +15,7 @@ export interface TaskEngine extends AsyncDisposable {
   close(mode?: StopMode): Promise<void>;
 }
 
-/** Opens an engine in front of a store: the `engine` of `whoa.config.ts`. */
+/** Opens an engine: the `engine` of `whoa.config.ts`. Until it is disposed, it offers what this process makes ready. */
 export type EngineFactory = (setup: {
   readonly store: TaskStore;
   /** The agents whose tasks go through the engine. */

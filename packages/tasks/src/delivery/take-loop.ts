@@ -1,7 +1,8 @@
+import type { OfferSource } from './offer-source.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { WorkerContext } from './worker-context.ts';
 import type { WorkerSession } from './worker-session.ts';
-import type { TakenTask } from './worker-store.ts';
+import type { OfferResult, TakenTask } from './worker-store.ts';
 
 export interface TakeLoopOptions {
   readonly session: WorkerSession;
@@ -11,6 +12,8 @@ export interface TakeLoopOptions {
   readonly live: () => number;
   readonly onTaken: (taken: TakenTask) => void;
   readonly sweeper: Sweeper;
+  /** Of an engine that delivers tasks to this process. */
+  readonly offers?: OfferSource | undefined;
 }
 
 /** The maximum `limit` of a take, because it is one step on the server. */
@@ -36,11 +39,13 @@ export class TakeLoop implements Disposable {
   constructor(context: WorkerContext, options: TakeLoopOptions) {
     this.#context = context;
     this.#options = options;
+    options.offers?.connect({ agents: options.agents, wake: () => this.wake() });
     this.#pollAgain();
   }
 
   /** Takes as many tasks as there is capacity for. */
   pump(): void {
+    this.#options.offers?.setRoom(this.#isStopped ? 0 : this.#options.concurrency - this.#options.live());
     if (!this.#isWanted || this.#isTaking || this.#isStopped || this.#free() <= 0) return;
     this.#isWanted = false;
     this.#isTaking = true;
@@ -79,8 +84,10 @@ export class TakeLoop implements Disposable {
   }
 
   async #take(): Promise<void> {
-    const { session, agents, onTaken, sweeper } = this.#options;
+    const { session, agents, onTaken, sweeper, offers: source } = this.#options;
     const limit = Math.min(this.#free(), MAX_TAKE);
+    const offers = source?.next(limit);
+    let results: readonly OfferResult[] | undefined;
     this.#expected += limit;
     let isExpected = true;
     const arrive = (): void => {
@@ -88,13 +95,15 @@ export class TakeLoop implements Disposable {
       isExpected = false;
     };
     try {
-      const answer = await session.take(agents, limit);
+      const answer = await session.take(agents, limit, offers);
       arrive();
       if (answer.result !== 'taken') {
         this.#isWanted = true;
         return;
       }
       for (const taken of answer.tasks) onTaken(taken);
+      results = answer.offers;
+      if (answer.lostOffers !== undefined && answer.lostOffers.length > 0) source?.repeat(answer.lostOffers);
       // A take that returned fewer tasks than asked parked us: a hint comes when there is more.
       if (answer.isRepeat || answer.tasks.length === limit) this.#isWanted = true;
       if (answer.nextReadyAt !== undefined) this.#wakeIn(answer.nextReadyAt - answer.now);
@@ -106,6 +115,7 @@ export class TakeLoop implements Disposable {
     } finally {
       arrive();
       this.#isTaking = false;
+      if (offers !== undefined) source!.settle(offers, results);
       this.pump();
     }
   }

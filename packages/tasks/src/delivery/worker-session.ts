@@ -2,7 +2,7 @@ import type { Sent } from './lease-clock.ts';
 import { retryLostResponse } from './retry-lost-response.ts';
 import { Session, type SessionOptions } from './session.ts';
 import type { WorkerContext } from './worker-context.ts';
-import type { ClaimResult, TakenTask, TakeResult } from './worker-store.ts';
+import type { ClaimResult, Offer, TakenTask, TakeResult } from './worker-store.ts';
 
 /** The sessions of this worker, one at a time, and its requests for tasks under them. */
 export class WorkerSession {
@@ -21,7 +21,7 @@ export class WorkerSession {
   }
 
   /** Takes tasks. One take at a time; a take without a response is repeated first. */
-  async take(agents: readonly string[], limit: number): Promise<TakeResult> {
+  async take(agents: readonly string[], limit: number, offers?: readonly Offer[]): Promise<TakeResult> {
     const { store, worker, leaseMs } = this.#context;
     const { lease } = this.#current;
     // Don't take more under a session that stops its work: it would be stopped and handed back, again and again.
@@ -30,7 +30,7 @@ export class WorkerSession {
     const { claim, asked } = (session.taking ??= { claim: this.#newId(), asked: session.lease.now() });
     session.requests++;
     const own = { session: session.id, worker, leaseMs, takeNumber: session.takeNumber };
-    const answer = await store.take({ ...own, agents, limit, claim });
+    const answer = await store.take({ ...own, agents, limit, claim, ...(offers && { offers }) });
     const tasks = answer.result === 'taken' ? answer.tasks : [];
     try {
       await this.#startAll(tasks, session, () => this.#startLease(session, asked));

@@ -47,4 +47,8 @@ export const WORK_RULES: settings.Rules<RunTaskOptions> = {
   ...SOURCE_RULES,
 };
 
-export const SERVE_RULES: settings.Rules<ServeOptions> = { concurrency: count(), agents: listOf(nonEmptyText) };
+export const SERVE_RULES: settings.Rules<ServeOptions> = {
+  concurrency: count(),
+  agents: listOf(nonEmptyText),
+  offers: having('a source of offers', 'connect', 'next', 'settle'),
+};

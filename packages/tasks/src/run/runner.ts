@@ -1,5 +1,6 @@
 import type { CancellationToken, Policy, Run, RunEvent, StopMode } from '@whoa/core';
 import type { CancellationStore } from '../cancellations/cancellation-store.ts';
+import type { OfferSource } from '../delivery/offer-source.ts';
 import type { WorkerOptions } from '../delivery/worker-context.ts';
 import type { CreateReceipt } from '../store.ts';
 import type { NewTask, TaskRecord, TaskRef, TaskResponse } from '../task.ts';
@@ -72,6 +73,8 @@ export interface ServeOptions {
    * be settled, and frees those of crashed workers: for a queue in front of the store that calls `work`.
    */
   readonly agents?: readonly string[] | undefined;
+  /** Also takes what an engine offers. For engines, which serve a runner themselves. */
+  readonly offers?: OfferSource | undefined;
 }
 
 /** A task that was created and is running. */

@@ -146,7 +146,7 @@ class StoreRunner implements Runner {
   }
 
   async serve(given: ServeOptions = {}): Promise<void> {
-    const { concurrency = 16, agents } = settings.readSettings<ServeOptions>(given, SERVE_RULES);
+    const { concurrency = 16, agents, offers } = settings.readSettings<ServeOptions>(given, SERVE_RULES);
     await this.#orders.open();
     this.#context.shutdown.throwIfCancelled();
     if (this.#takes !== undefined) throw new SettingsError('serve', 'this runner serves already; create another one');
@@ -157,6 +157,7 @@ class StoreRunner implements Runner {
       live: () => this.#live.size - (this.#options.background?.live ?? 0),
       onTaken: (taken) => this.#context.background(this.#execute(taken)),
       sweeper: this.#sweeper,
+      offers,
     });
     this.#takes.pump();
   }

@@ -116,10 +116,11 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const prometheus = await createPrometheusMetrics();
   const telemetry = own(createTelemetry({ prometheus }));
   const engine = own(await openEngine({ config, store: opened, screen }));
-  const store = telemetry.observeStore(engine.store);
+  const store = telemetry.observeStore(opened);
   own(telemetry.watchQueues(opened));
   const { approvers, starterMayAnswer } = config;
-  if (open !== undefined) worker = own(await startWorker({ ...open, engine, concurrency, config, telemetry, screen }));
+  if (open !== undefined)
+    worker = own(await startWorker({ ...open, store: opened, engine, concurrency, config, telemetry, screen }));
   const webhooks = await startWebhooks({ config, store: opened, telemetry, screen });
   if (webhooks !== undefined) own(webhooks);
   const hooks = { 'hook-error': ({ error }: { error: unknown }) => onError(error) };

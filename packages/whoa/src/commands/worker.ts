@@ -78,7 +78,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const store = own(openSharedStore(config, 'worker', system.env));
   if (prometheus !== undefined) own(telemetry.watchQueues(store));
   const engine = own(await openEngine({ config, store, screen }));
-  worker = own(await startWorker({ ...open, engine, concurrency, config, telemetry, screen }));
+  worker = own(await startWorker({ ...open, store, engine, concurrency, config, telemetry, screen }));
   const webhooks = await startWebhooks({ config, store, telemetry, screen });
   if (webhooks !== undefined) own(webhooks);
   const agents = Object.keys(open.agents);

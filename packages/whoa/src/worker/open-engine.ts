@@ -15,9 +15,9 @@ export interface EngineSettings {
 const REPEAT_MS = 30_000;
 const MAX_LINE_CHARACTERS = 300;
 
-/** Opens the engine of the configuration. Without one, tasks come from the store itself. */
+/** Opens the engine of the configuration. Without one, all tasks come from the store itself. */
 export async function openEngine({ config, store, screen }: EngineSettings): Promise<TaskEngine> {
-  if (config.engine === undefined) return createStoreEngine(store);
+  if (config.engine === undefined) return createStoreEngine();
   const printed = new Map<string, number>();
   const onError = (error: unknown): void => {
     const message = oneLine(describeError(error), MAX_LINE_CHARACTERS);
@@ -31,10 +31,9 @@ export async function openEngine({ config, store, screen }: EngineSettings): Pro
   return config.engine({ store, agents: agentNames(config), onError });
 }
 
-function createStoreEngine(store: TaskStore): TaskEngine {
+function createStoreEngine(): TaskEngine {
   let runner: Runner | undefined;
   return {
-    store,
     serve: (served, options) => (runner = served).serve(options),
     isReady: () => Promise.resolve(true),
     close: async (mode) => runner?.stop(mode),

@@ -11,6 +11,7 @@ const READY_MS = 2_000;
 const MAX_LINE_CHARACTERS = 300;
 
 export interface WorkerOptions extends Pick<OpenAgents, 'agents' | 'approvals' | 'hooks'> {
+  readonly store: TaskStore;
   /** Hands out the tasks. */
   readonly engine: TaskEngine;
   readonly concurrency: number;
@@ -28,7 +29,7 @@ export interface Worker extends AsyncDisposable {
 }
 
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { engine, agents, approvals, hooks, concurrency, config, telemetry, screen } = options;
+  const { store, engine, agents, approvals, hooks, concurrency, config, telemetry, screen } = options;
   const { resume, stopMode, waitForProvider } = config;
   const { promise: refused, reject: refuse } = Promise.withResolvers<never>();
   refused.catch(() => {});
@@ -40,7 +41,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   };
   const runner = createRunner(
     telemetry.observe({
-      store: engine.store,
+      store,
       agents,
       approvals,
       ...(resume !== undefined && { resume }),
@@ -59,7 +60,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   return {
     name: runner.worker,
     refused,
-    isReady: async () => stopped === undefined && (await answers(engine.store)) && (await engine.isReady()),
+    isReady: async () => stopped === undefined && (await answers(store)) && (await engine.isReady()),
     [Symbol.asyncDispose]: () => (stopped ??= stop()),
   };
 }

@@ -1,0 +1,40 @@
+import { type Command, EXIT, readArguments, UsageError, type Use } from '../command.ts';
+import { loadConfig } from '../config/load.ts';
+import type { System } from '../system.ts';
+import { openSharedStore } from '../tasks/local-tasks.ts';
+import { Screen } from '../terminal/screen.ts';
+import { oneLine } from '../terminal/text/plain-text.ts';
+
+const help = `whoa engine [off AGENT...] [options]
+
+Lists the agents whose tasks an engine delivers, such as BullMQ. An engine takes its agents when it starts.
+
+  off AGENT       workers take this agent's tasks from the store again, also those that wait now. First stop all processes
+                  that have the engine: they would take it back at their next start
+
+  --config FILE   the configuration file, which may specify another store
+  --json          print one JSON object per agent`;
+
+const OPTIONS = { config: { type: 'string' } } as const;
+const MAX_NAME = 200;
+
+export const command: Command = { help, options: OPTIONS, run };
+
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
+  const { values, positionals } = readArguments(args, OPTIONS, Infinity);
+  const [action, ...agents] = positionals;
+  if (action !== undefined && (action !== 'off' || agents.length === 0)) throw new UsageError('expected: off AGENT');
+  const store = own(openSharedStore(await loadConfig(values.config, system), 'engine', system.env));
+  const screen = own(new Screen(system, values));
+  if (action === 'off') for (const agent of agents) await store.setEngine(agent, undefined);
+  const { engines } = await store.queues({ limit: 1 });
+  const shown = action === 'off' ? agents : Object.keys(engines);
+  for (const agent of shown) {
+    const engine = engines[agent];
+    screen.data({ type: 'engine', agent, engine: engine ?? null });
+    const by = engine === undefined ? 'workers from the store' : `the engine ${oneLine(engine, MAX_NAME)}`;
+    screen.line(`${oneLine(agent, MAX_NAME)}: delivered by ${by}`);
+  }
+  if (shown.length === 0 && !values.json) screen.note('No engine delivers any agent.');
+  return EXIT.success;
+}
