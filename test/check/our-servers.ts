@@ -1,13 +1,5 @@
 // Our own servers as users start them, and the kit's results for them.
-import {
-  type Adapter,
-  type AgentCommand,
-  CHECKS,
-  type CheckReport,
-  createCheckHarness,
-  GROUPS,
-  runChecks,
-} from '@whoa/check';
+import { type Adapter, type AgentCommand, CHECKS, type CheckReport, createCheckHarness, runChecks } from '@whoa/check';
 import { BIN } from '../command/terminal.ts';
 import { forChange } from '../night.ts';
 
