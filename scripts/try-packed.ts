@@ -1,5 +1,5 @@
-// Tries the packages as new users get them: packed, installed into an empty folder with an empty npm cache, on every
-// supported Node. Imports every entry of every package, runs the first program of the start page exactly as written,
+// Tries the packages as new users get them: packed, installed into an empty folder with an empty npm cache, on the oldest
+// Node, and at night (WHOA_NIGHT) on every supported one. Imports every entry of every package, runs the first program of the start page exactly as written,
 // and runs a prompt with the command.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -9,6 +9,7 @@ import { addLocalPackages } from './local-packages.ts';
 import { firstProgram, importAll, PEERS_OF_PAGES, toLocked, withoutPages } from './packed.ts';
 
 const NODES = ['22.19.0', '24.21.0', '26.10.0'];
+const CHOSEN = process.env['WHOA_NIGHT'] === undefined ? NODES.slice(0, 1) : NODES;
 const root = join(import.meta.dirname, '..');
 const work = mkdtempSync(join(tmpdir(), 'whoa-packed-'));
 
@@ -96,7 +97,7 @@ try {
   console.log(install(cwd));
   writeFileSync(join(cwd, 'first.ts'), firstProgram());
   writeFileSync(join(cwd, 'imports.mjs'), importAll(withoutPages(entries)));
-  for (const version of NODES) {
+  for (const version of CHOSEN) {
     const env = { ...process.env, WHOA_NODE: version, XDG_STATE_HOME: join(work, 'state'), XDG_CONFIG_HOME: work };
     const node = (file: string): string =>
       run(join(root, 'scripts/with-node'), ['node', '--no-warnings', file], { cwd, env });
@@ -108,7 +109,7 @@ try {
   }
   npmInstall(cwd, PAGE_PEERS);
   writeFileSync(join(cwd, 'imports.mjs'), importAll(entries));
-  for (const version of NODES) {
+  for (const version of CHOSEN) {
     const env = { ...process.env, WHOA_NODE: version };
     run(join(root, 'scripts/with-node'), ['node', '--no-warnings', 'imports.mjs'], { cwd, env });
   }

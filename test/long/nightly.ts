@@ -23,6 +23,7 @@ const STEPS: Readonly<Record<string, readonly string[]>> = {
   races: ['npm', 'run', '-s', 'long', '--', 'race'],
   'chats, from packed packages': ['npm', 'run', '-s', 'long', '--', 'web'],
   'applications, from packed packages': ['npm', 'run', '-s', 'long', '--', 'apps'],
+  'packed packages, on every Node': ['env', 'WHOA_NIGHT=1', 'node', 'scripts/try-packed.ts'],
   'package managers': ['npm', 'run', '-s', 'release', '--', '--dry-run'],
 };
 
