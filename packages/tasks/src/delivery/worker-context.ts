@@ -40,7 +40,7 @@ export interface WorkerOptions {
   readonly world?: World | undefined;
 }
 
-export const RUNNER_DEFAULTS = { leaseMs: 15_000, pollIntervalMs: 1_000 };
+const RUNNER_DEFAULTS = { leaseMs: 15_000, pollIntervalMs: 1_000 };
 
 /** The pause before a request is repeated that the store failed or did not answer. */
 export const RETRY_DELAY_MS = 100;
