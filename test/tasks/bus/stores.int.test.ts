@@ -1,6 +1,8 @@
 // What a store sends over its bus, when, and to whom.
 import { DatabaseSync } from 'node:sqlite';
-import { createTaskStore, type TaskStore } from '@whoa/tasks';
+import { createAgent, sleep } from '@whoa/core';
+import { reply } from '@whoa/core/model';
+import { createRunner, createTaskStore, followTask, type TaskStore } from '@whoa/tasks';
 import type { Bus } from '@whoa/tasks/store';
 import { expect, test } from 'vitest';
 import { createProcessBus } from '../../../packages/tasks/src/bus/process-bus.ts';
@@ -8,6 +10,7 @@ import { borrowPostgres } from '../../servers/borrow.ts';
 import { query } from '../../servers/query.ts';
 import { temporaryFolder } from '../child.ts';
 import { create, running } from '../held-task.ts';
+import { createLossyBus } from './lossy-bus.ts';
 
 interface Place extends AsyncDisposable {
   open(bus: Bus): TaskStore;
@@ -80,4 +83,39 @@ test.for(Object.keys(places))('%s: nothing is sent where no one listens, or to a
   await expect.poll(() => sent).toBe(1);
   await changing[Symbol.asyncDispose]();
   expect(sent).toBe(1);
+});
+
+test.for(
+  Object.keys(places).flatMap((name) =>
+    (['drops', 'gaps', 'disorders'] as const).map((faults) => [name, faults] as const),
+  ),
+)('%s: over a bus with faults (%s), a reader sees each word once, in order', async ([name, faults]) => {
+  await using place = await places[name]!();
+  const lossy = () => createLossyBus(createProcessBus(), faults);
+  await using working = place.open(lossy());
+  await using reading = place.open(lossy());
+  const words = Array.from({ length: 60 }, (_, i) => `word ${i} `);
+  const talker = createAgent({
+    name: 'talker',
+    planner: {
+      async next(_history, { emit, token }) {
+        for (const text of words) {
+          emit({ type: 'text', text });
+          await sleep(10, { clock: token.clock, token });
+        }
+        return reply(words.join(''));
+      },
+    },
+  });
+  await using runner = createRunner({ store: working, agents: { talker } });
+  const { tenant, id } = await runner.start({ tenant: 'acme', agent: 'talker', input: 'talk' });
+  let said = '';
+  for await (const seen of followTask(reading, { tenant, id })) {
+    expect(seen.type).not.toBe('taken-back');
+    if (seen.type === 'entry' && seen.event.type === 'text') said += seen.event.text;
+    // The end of a turn has all of its words, and says what was not shown before.
+    if (seen.type === 'end')
+      expect(seen.task).toMatchObject({ status: 'success', outcome: { answer: words.join('') } });
+  }
+  expect(words.join('').startsWith(said)).toBe(true);
 });
