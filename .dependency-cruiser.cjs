@@ -110,8 +110,7 @@ module.exports = {
           '^packages/$1/',
           `^packages/[^/]+/src/((${entries})/)?index\\.ts$`,
           `^packages/server/src/(chat|observe|tasks)/(${entries})/index\\.ts$`,
-          // `@whoa/tools/containment/internal`: the proxy starts sooner if it loads nothing else.
-          '^packages/tools/src/process/containment/create-containment\\.ts$',
+          '^packages/tools/src/containment/internal/index\\.ts$',
         ],
       },
     },

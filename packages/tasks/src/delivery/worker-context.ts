@@ -29,7 +29,7 @@ export type RunnerEvent =
   | { readonly type: 'store-error'; readonly error: unknown };
 
 /** What all parts of a worker need. */
-export interface WorkerOptions {
+export interface WorkerContextOptions {
   readonly store: TaskStore;
   /** This worker's name. It must be unique. */
   readonly worker?: string | undefined;
@@ -62,7 +62,7 @@ export class WorkerContext {
   readonly onStoreError = (error: unknown): void => this.emit({ type: 'store-error', error });
   readonly #pending = new Set<Promise<unknown>>();
 
-  constructor(options: WorkerOptions) {
+  constructor(options: WorkerContextOptions) {
     this.store = options.store;
     this.world = options.world ?? systemWorld;
     this.worker = options.worker ?? `${process.pid}-${this.world.createId().slice(0, NAME_CHARACTERS)}`;

@@ -1,7 +1,7 @@
 import type { CancellationToken, Policy, Run, RunEvent, StopMode } from '@whoa/core';
 import type { CancellationStore } from '../cancellations/cancellation-store.ts';
 import type { OfferSource } from '../delivery/offer-source.ts';
-import type { WorkerOptions } from '../delivery/worker-context.ts';
+import type { WorkerContextOptions } from '../delivery/worker-context.ts';
 import type { CreateReceipt } from '../store.ts';
 import type { NewTask, TaskRecord, TaskRef, TaskResponse } from '../task.ts';
 import type { AdoptOptions } from './adopted-run.ts';
@@ -17,7 +17,7 @@ export type CancellationChecker = (taskId: string, task: TaskRecord) => boolean 
 export type ResumeRule = 'any' | 'same-version';
 
 /** Options of a runner. Only `store` and `agents` are required. */
-export interface RunnerOptions extends WorkerOptions {
+export interface RunnerOptions extends WorkerContextOptions {
   /** What tasks can run, by agent name. */
   readonly agents: Readonly<Record<string, TaskHandler>>;
   /** Carries cancel messages inside this process. */

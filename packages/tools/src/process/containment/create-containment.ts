@@ -6,11 +6,7 @@ import { createGroupContainment } from './group-containment.ts';
 import { createLinuxContainment } from './linux-containment.ts';
 import { readTechnique } from './technique.ts';
 
-const RULES: settings.Rules<ContainmentOptions> = {
-  technique: settings.anything,
-  isolate: settings.flag,
-  sandbox: settings.anything,
-};
+const RULES = { technique: settings.anything, isolate: settings.flag, sandbox: settings.anything };
 
 /**
  * Creates a containment with the given technique, or the best one that changes nothing for commands.
