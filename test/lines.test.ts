@@ -21,7 +21,7 @@ const CEILINGS: Readonly<Record<string, Ceiling>> = {
   server: { budget: 9_400, now: 12_298 },
   console: { budget: 5_900, now: 6_764 },
   check: { budget: 3_600, now: 3_830 },
-  whoa: { budget: 7_500, now: 8_519 },
+  whoa: { budget: 7_500, now: 8_542 },
 };
 
 /** How far lines may fall below `now` before it must be lowered. */

@@ -1,6 +1,8 @@
 // `whoa halt` from one process, on tasks of a worker in another one, on every store that processes share.
 import { createRunner } from '@whoa/tasks';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { create, TENANT, tryClaim } from '../../packages/tasks/src/testing/case.ts';
+import { askAndPark } from '../../packages/tasks/src/testing/contract/questions/asking.ts';
 import { until } from '../promises/fixture.ts';
 import { openStore } from '../tasks/open-store.ts';
 import { storeKinds } from '../tasks/shared-stores.ts';
@@ -51,6 +53,31 @@ interface Receipt {
 }
 
 describe.each(storeKinds)('a halt on $name', (kind) => {
+  test('leaves what only waits for an answer, counts it, and lets it continue no sooner than a resume', async () => {
+    const shared = await kind.open();
+    onTestFinished(() => shared[Symbol.asyncDispose]());
+    const { location } = shared;
+    await using store = openStore(location);
+    const config = location.startsWith('{') ? location : JSON.stringify({ backend: 'sqlite', file: location });
+    const home = createHome({ 'config/whoa/whoa.config.ts': CONFIG.replace('STORE', () => config) });
+    onTestFinished(() => home[Symbol.dispose]());
+    const task = await create(store, { tenant: TENANT, agent: 'quick' });
+    const { id, ref, asked } = await askAndPark(store, [{}], { task });
+    const halt = async (...more: readonly string[]) => {
+      const command = startCommand(home, ['halt', '--tenant', TENANT, '--timeout', '1s', ...more]);
+      await command.closed;
+      return command.lines[0];
+    };
+    expect(await halt()).toMatchObject({ isQuiet: true, stopped: 0, left: 0, waiting: 1 });
+    expect(await store.get(ref)).toMatchObject({ stage: 'parked', waiting: 1 });
+    const answered = await store.answer({ tenant: TENANT, id: asked[0]! }, { value: { decision: 'yes' } });
+    expect([answered.result, (await tryClaim(store, id)).result]).toEqual(['accepted', 'waiting']);
+    await store.pause({ tenant: TENANT }, false);
+    const other = await askAndPark(store, [{}], { task: await create(store, { tenant: TENANT, agent: 'quick' }) });
+    expect(await halt('--parked')).toMatchObject({ stopped: 2, waiting: 0 });
+    expect(await store.get(other.ref)).toMatchObject({ status: 'cancelling' });
+  });
+
   test('stops tasks of a worker elsewhere, names the one that must finish, and exits with 0 only after its end', async () => {
     const shared = await kind.open();
     onTestFinished(() => shared[Symbol.asyncDispose]());

@@ -17,12 +17,14 @@ import { oneLine } from '../../terminal/text/plain-text.ts';
 const help = `whoa halt --agent NAME | --tenant NAME [options]
 
 Pauses delivery of an agent's or a tenant's tasks, stops them, and waits until none of them runs. Prints one receipt: the stopped tasks,
-those that still run, and by when they will have ended. New tasks are accepted and wait until 'whoa resume'. Other tasks in the store
-continue; the receipt shows how many of them run.
+those that still run, and by when they will have ended. New tasks are accepted and wait until 'whoa resume'. A task that only waits for
+an answer does not run: it stays, is counted apart, and does not continue before 'whoa resume'. Other tasks in the store continue; the
+receipt shows how many of them run.
 
   --agent NAME        this agent's tasks, for every tenant
   --tenant NAME       this tenant's tasks, for every agent; 'local' is the tenant of 'whoa run', 'whoa chat' and 'whoa acp'
   --mode MODE         graceful, now or kill, as for 'whoa cancel'; defaults to now
+  --parked            also stop tasks that only wait for an answer
   --reason TEXT       why; recorded in every task
   --timeout DURATION  how long to wait; defaults to 30s
   --server URL        use this 'whoa serve' instead of the store, with the token in WHOA_TOKEN
@@ -35,6 +37,7 @@ const OPTIONS = {
   agent: { type: 'string' },
   tenant: { type: 'string' },
   mode: { type: 'string', values: ['graceful', 'now', 'kill'] },
+  parked: { type: 'boolean', default: false },
   reason: { type: 'string' },
   timeout: { type: 'string', default: '30s' },
   server: { type: 'string' },
@@ -63,7 +66,8 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const scope = describeTarget(target);
   if (!values.json) screen.status(() => `waiting until nothing of ${scope} runs in ${location}`);
   const order = { reason: values.reason, mode: values.mode ?? 'now', undo: false };
-  const { stopped, left } = await stopAll(source, { agent, order, timeoutMs });
+  const isMeant = ({ stage }: TaskSummary): boolean => values.parked || stage !== 'parked';
+  const { stopped, left, waiting } = await stopAll(source, { agent, order, timeoutMs, isMeant });
   const others = await countOthers(source, target, left);
   screen.status(undefined);
   const running = await Promise.all(
@@ -74,12 +78,26 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   );
   const isQuiet = left.length === 0;
   const counted = others !== undefined && { others };
-  screen.data({ type: 'halt', ...target, store: location, isQuiet, stopped, left: left.length, running, ...counted });
+  screen.data({
+    type: 'halt',
+    ...target,
+    store: location,
+    isQuiet,
+    stopped,
+    left: left.length,
+    waiting,
+    running,
+    ...counted,
+  });
   screen.line(
     `${stopped === 1 ? '1 task' : `${stopped} tasks`} of ${scope} ${stopped === 1 ? 'was' : 'were'} stopped in ${location}; new ones wait until: ${describeResume(target, system.env, values)}`,
   );
   for (const one of running)
     screen.line(`${shortId(one.id)} ${one.status}, ${oneLine(one.agent, 40)}: ${describeUntil(one.until)}`);
+  if (waiting > 0)
+    screen.line(
+      `${waiting === 1 ? '1 task waits for an answer and stays' : `${waiting} tasks wait for answers and stay`}; --parked stops ${waiting === 1 ? 'it' : 'them'} too.`,
+    );
   const rest = others === undefined || others === 0 ? '' : `; ${count(others, 'other task')} in this store`;
   screen.line(`${isQuiet ? `Nothing of ${scope} runs` : `${count(left.length, 'task')} of ${scope} still`}${rest}.`);
   return isQuiet ? EXIT.success : EXIT.failed;
@@ -131,18 +149,20 @@ interface Halt {
   readonly agent: string | undefined;
   readonly order: Parameters<TaskSource['cancel']>[1];
   readonly timeoutMs: number;
+  readonly isMeant: (task: TaskSummary) => boolean;
 }
 
 /** Stops what is live, round by round: a task may have been created or taken while the round before was read. */
 async function stopAll(
   source: TaskSource,
-  { agent, order, timeoutMs }: Halt,
-): Promise<{ readonly stopped: number; readonly left: readonly TaskSummary[] }> {
+  { agent, order, timeoutMs, isMeant }: Halt,
+): Promise<{ readonly stopped: number; readonly left: readonly TaskSummary[]; readonly waiting: number }> {
   const filter = { agent, limit: agent === undefined ? MAX_ROUND : 100 * MAX_ROUND };
   const endsAt = performance.now() + timeoutMs;
   const stopped = new Set<string>();
   for (;;) {
-    const live = await listLiveTasks(source, filter);
+    const all = await listLiveTasks(source, filter);
+    const live = all.filter(isMeant);
     const fresh = live.filter(({ id }) => !stopped.has(id));
     await mapInBatches(fresh, async ({ id }) => {
       const { result } = await source.cancel(id, order);
@@ -153,9 +173,12 @@ async function stopAll(
     const left =
       live.length === 0
         ? []
-        : (await listLiveTasks(source, filter)).filter(({ id, status }) => status !== 'init' || stopped.has(id));
+        : (await listLiveTasks(source, filter))
+            .filter(isMeant)
+            .filter(({ id, status }) => status !== 'init' || stopped.has(id));
     const isOver = left.length === 0 && fresh.length < MAX_ROUND;
-    if (isOver || performance.now() >= endsAt) return { stopped: stopped.size, left };
+    if (isOver || performance.now() >= endsAt)
+      return { stopped: stopped.size, left, waiting: all.length - live.length };
     await delay(ROUND_MS);
   }
 }
