@@ -72,10 +72,10 @@ test.runIf(isNight)('a fleet moves from no engine to an engine and back, and wai
   const waiting = await engine.create('before the way back');
   await expect.poll(() => queue.getJobCountByTypes('wait'), POLL).toBeGreaterThan(0);
   expect(await end(engine)).toBe(0);
-  const listed = await home.main(['engine', '--config', 'plain.config.ts']);
+  const listed = home.whoa(['engine', '--config', 'plain.config.ts']);
   expect(listed.stdout).toBe('writer: delivered by the engine bullmq bull:whoa:\n');
   const direct = await worker('plain');
-  const off = await home.main(['engine', 'off', 'writer', '--config', 'plain.config.ts']);
+  const off = home.whoa(['engine', 'off', 'writer', '--config', 'plain.config.ts']);
   expect(off).toMatchObject({ status: 0, stdout: 'writer: delivered by workers from the store\n' });
   await statusIs(waiting, 'success');
   await direct.waitFor({ type: 'task-start', id: held });
