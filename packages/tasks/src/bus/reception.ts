@@ -1,6 +1,6 @@
 import type { Clock } from '@whoa/core/embed';
-import { adviceOnCertificate } from '../ledger/untrusted.ts';
 import { Listeners } from './bus.ts';
+import { adviceOnCertificate } from './untrusted.ts';
 
 /** A connection to a server that listens to this process's inbox. */
 export interface Listening {

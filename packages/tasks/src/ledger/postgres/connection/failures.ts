@@ -1,7 +1,7 @@
+import { adviceOnCertificate } from '../../../bus/untrusted.ts';
 import { StoreBusyError, StoreSetupError } from '../../../errors.ts';
 import { UnknownOutcomeError } from '../../../unknown-outcome.ts';
 import { wrongFormat } from '../../rules/format.ts';
-import { adviceOnCertificate } from '../../untrusted.ts';
 
 /** The operation that failed. */
 export interface Attempt {
