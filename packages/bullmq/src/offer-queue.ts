@@ -1,5 +1,13 @@
-import type { BullmqEngineOptions } from './bullmq-engine.ts';
-import { createJobs, MAX_TICKETS, type NewJob, type OfferedTask } from './offers.ts';
+import type { TaskStore } from '@whoa/tasks';
+import type { Queue } from 'bullmq';
+import { createJobs, MAX_TICKETS, type NewJob, type OfferedTask, type Order } from './offers.ts';
+
+interface OfferQueueOptions {
+  readonly store: TaskStore;
+  readonly queue: Queue;
+  readonly agents: readonly string[];
+  readonly order?: Order | undefined;
+}
 
 /** How many tasks wait for a lost connection. Those beyond are found by the sweep of lost offers. */
 const MAX_WAITING = 10_000;
@@ -7,13 +15,13 @@ const MAX_BULK = 1_000;
 
 /** Adds jobs for tasks, those that come meanwhile together. One request at a time. */
 export class OfferQueue {
-  readonly #options: BullmqEngineOptions;
+  readonly #options: OfferQueueOptions;
   readonly #onError: (error: unknown) => void;
   #waiting: OfferedTask[] = [];
   #flushing: Promise<void> | undefined;
   #tickets = 0;
 
-  constructor(options: BullmqEngineOptions, onError: (error: unknown) => void) {
+  constructor(options: OfferQueueOptions, onError: (error: unknown) => void) {
     this.#options = options;
     this.#onError = onError;
   }
