@@ -49,8 +49,9 @@ test('with ENGINE_URL, the server offers each task to BullMQ, and the worker run
     const response = await ask('', { agent: 'assistant', input: 'Tell me a story' });
     return ((await response.json()) as { task: TaskRecord }).task.id;
   };
-  const statusIs = (id: string, status: string): Promise<void> =>
-    expect.poll(async () => (await tasks.get({ tenant: 'local', id }))?.status, POLL).toBe(status);
+  const statusIs = async (id: string, status: string): Promise<void> => {
+    await expect.poll(async () => (await tasks.get({ tenant: 'local', id }))?.status, POLL).toBe(status);
+  };
   // Nothing starts that BullMQ does not hand out.
   await queue.pause();
   const quick = await create();

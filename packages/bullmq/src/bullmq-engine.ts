@@ -1,22 +1,11 @@
 import { SettingsError, type StopMode } from '@whoa/core';
 import { settings, waitAtMost } from '@whoa/core/internal';
 import type { OfferSource, Runner, TaskEngine, TaskStore } from '@whoa/tasks';
-import type { WorkerOptions as BullmqWorkerOptions, Job, Queue, Worker } from 'bullmq';
+import type { WorkerOptions as BullmqWorkerOptions, Job, Worker } from 'bullmq';
 import { type Library, loadLibrary } from './library.ts';
-import { OfferQueue } from './offer-queue.ts';
-import { createTicket, type JobData, type Offer, type OfferResult, type Order, readJob } from './offers.ts';
+import { type BullmqEngineOptions, OfferQueue } from './offer-queue.ts';
+import { createTicket, type JobData, type Offer, type OfferResult, readJob } from './offers.ts';
 import { watchForLoss } from './sentinel.ts';
-
-/** Options of an engine. */
-export interface BullmqEngineOptions {
-  readonly store: TaskStore;
-  /** The queue of the offers. It stays yours: close it after the engine. Its `error` event reports what went wrong. */
-  readonly queue: Queue;
-  /** The agents whose tasks go through the queue. No other engine may deliver them. */
-  readonly agents: readonly string[];
-  /** Whether tenants take turns (`tenants`, the default), or each task is a job with its priority and delay (`jobs`). */
-  readonly order?: Order | undefined;
-}
 
 /** Options of the worker that BullMQ starts. `connection` and `prefix` default to those of the queue. */
 export type OfferWorkerOptions = Partial<

@@ -2,10 +2,14 @@ import type { TaskStore } from '@whoa/tasks';
 import type { Queue } from 'bullmq';
 import { createJobs, MAX_TICKETS, type NewJob, type OfferedTask, type Order } from './offers.ts';
 
-interface OfferQueueOptions {
+/** Options of an engine. */
+export interface BullmqEngineOptions {
   readonly store: TaskStore;
+  /** The queue of the offers. It stays yours: close it after the engine. Its `error` event reports what went wrong. */
   readonly queue: Queue;
+  /** The agents whose tasks go through the queue. No other engine may deliver them. */
   readonly agents: readonly string[];
+  /** Whether tenants take turns (`tenants`, the default), or each task is a job with its priority and delay (`jobs`). */
   readonly order?: Order | undefined;
 }
 
@@ -15,13 +19,13 @@ const MAX_BULK = 1_000;
 
 /** Adds jobs for tasks, those that come meanwhile together. One request at a time. */
 export class OfferQueue {
-  readonly #options: OfferQueueOptions;
+  readonly #options: BullmqEngineOptions;
   readonly #onError: (error: unknown) => void;
   #waiting: OfferedTask[] = [];
   #flushing: Promise<void> | undefined;
   #tickets = 0;
 
-  constructor(options: OfferQueueOptions, onError: (error: unknown) => void) {
+  constructor(options: BullmqEngineOptions, onError: (error: unknown) => void) {
     this.#options = options;
     this.#onError = onError;
   }

@@ -9,16 +9,9 @@ import { applyCreate } from './operations/create.ts';
 import { applyEngine, applyPause, applyRemove, applyShare } from './operations/operate.ts';
 import { toLoad } from './operations/orders.ts';
 import { applyBeat, applyHeld, applySweep } from './operations/session.ts';
-import {
-  type OperationContext,
-  type Queries,
-  type StoredTask,
-  type Tables,
-  toQuestion,
-  toRecord,
-  toSummary,
-} from './operations/tables.ts';
+import type { OperationContext, Queries, StoredTask, Tables } from './operations/tables.ts';
 import { applyClaim, applyClaimMany, applyOffered, applyTake } from './operations/take.ts';
+import { toQuestion, toRecord, toSummary } from './operations/views.ts';
 import { applyAppend, applyFinish, applyPark, applyRelease, getClaimedTask } from './operations/work.ts';
 import { isDue } from './rules/questions.ts';
 import { DEFAULTS, LIMITS } from './rules/rules.ts';
@@ -74,8 +67,8 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
     sweep: ({ limit }) =>
       transact((context) => {
         const isMoreOld = purge(tables, context, limit);
-        const isMoreOverdue = applyDueTasks(tables.firstOverdue, limit, context);
-        const isMoreExpired = applyDueTasks(tables.firstExpired, limit, context);
+        const isMoreOverdue = applyDueTasks((now) => tables.firstOverdue(now), limit, context);
+        const isMoreExpired = applyDueTasks((now) => tables.firstExpired(now), limit, context);
         const answer = applySweep(limit, context);
         return { ...answer, hasMore: answer.hasMore || isMoreOld || isMoreOverdue || isMoreExpired };
       }),

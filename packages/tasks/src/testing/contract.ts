@@ -15,6 +15,7 @@ import { journalCases } from './contract/delivery/journal.ts';
 import { journalBoundCases } from './contract/delivery/journal-bound.ts';
 import { lateReleaseCases } from './contract/delivery/late-release.ts';
 import { leaseCases } from './contract/delivery/lease.ts';
+import { offerLimitCases } from './contract/delivery/offer-limits.ts';
 import { limitCases } from './contract/delivery/running-limits.ts';
 import { sessionCases } from './contract/delivery/session.ts';
 import { suspectQueueCases } from './contract/delivery/suspect-queues.ts';
@@ -26,6 +27,7 @@ import { answerCases } from './contract/questions/answer.ts';
 import { askCases } from './contract/questions/ask.ts';
 import { closeCases } from './contract/questions/close.ts';
 import { eraseCases } from './contract/questions/erase.ts';
+import { expiryCases } from './contract/questions/expire.ts';
 import { keepCases } from './contract/questions/keep.ts';
 import { parkCases } from './contract/questions/park.ts';
 import { createCases } from './contract/record/create.ts';
@@ -75,12 +77,14 @@ export const storeContract: readonly ContractCase[] = [
   ...claimManyCases,
   ...limitCases,
   ...engineCases,
+  ...offerLimitCases,
   ...sessionCases,
   ...wakeupCases,
   ...journalCases,
   ...askCases,
   ...answerCases,
   ...parkCases,
+  ...expiryCases,
   ...closeCases,
   ...keepCases,
   ...eraseCases,

@@ -1,5 +1,5 @@
 import { SettingsError } from '@whoa/core';
-import { type OperatorStore, type Queue, toWorkerPage } from '../../overview.ts';
+import { type EngineReceipt, type OperatorStore, type Queue, toWorkerPage } from '../../overview.ts';
 import type { StoreDriver } from '../driver.ts';
 import { DEFAULTS } from '../rules/rules.ts';
 import { parseCursor } from './checked-arguments.ts';
@@ -66,17 +66,23 @@ export function createCheckedOperator(open: () => StoreDriver): OperatorStore {
     async setEngine(agent, engine, { lostBefore } = {}) {
       checkName('agent', agent);
       if (engine !== undefined) checkName('engine', engine);
-      const driver = open();
-      for (;;) {
-        const { hasMore = false, ...receipt } = await driver.setEngine({ agent, engine, lostBefore });
-        if (!hasMore) return receipt;
-      }
+      return setEngine(open(), { agent, engine, lostBefore });
     },
     async remove(target) {
       checkRef(target);
       return open().remove(target);
     },
   };
+}
+
+async function setEngine(
+  driver: StoreDriver,
+  request: Parameters<StoreDriver['setEngine']>[0],
+): Promise<EngineReceipt> {
+  for (;;) {
+    const { hasMore = false, ...receipt } = await driver.setEngine(request);
+    if (!hasMore) return receipt;
+  }
 }
 
 function toQuestionPosition(cursor: string): { askedAt: number; id: string } {

@@ -14,27 +14,9 @@ export function createCheckedWorker(
   open: () => StoreDriver,
   { maxJournalBytes }: Pick<WorkerStore, 'maxJournalBytes'>,
 ): CheckedWorker {
-  const checkSession = ({ session }: SessionRef): void => {
-    checkName('session', session);
-  };
   return {
     maxJournalBytes,
-    async take(request) {
-      const driver = open();
-      checkSession(request);
-      checkRequest(request);
-      checkCount('number', request.takeNumber);
-      checkLimit('limit', request.limit);
-      for (const agent of request.agents) checkName('agents', agent);
-      checkOffers(request.offers ?? []);
-      return driver.take({ ...request, maxBytes: request.maxBytes ?? DEFAULTS.maxBytes });
-    },
-    async noteOffered(ids) {
-      for (const id of ids) checkName('ids', id);
-      const driver = open();
-      for (let i = 0; i < ids.length; i += LIMITS.maxOffers)
-        await driver.noteOffered(ids.slice(i, i + LIMITS.maxOffers));
-    },
+    ...createCheckedTakes(open),
     async claim(id, request) {
       const driver = open();
       checkName('id', id);
@@ -88,6 +70,29 @@ export function createCheckedWorker(
     },
   };
 }
+
+function createCheckedTakes(open: () => StoreDriver): Pick<CheckedWorker, 'take' | 'noteOffered'> {
+  return {
+    async take(request) {
+      const driver = open();
+      checkSession(request);
+      checkRequest(request);
+      checkCount('number', request.takeNumber);
+      checkLimit('limit', request.limit);
+      for (const agent of request.agents) checkName('agents', agent);
+      checkOffers(request.offers ?? []);
+      return driver.take({ ...request, maxBytes: request.maxBytes ?? DEFAULTS.maxBytes });
+    },
+    async noteOffered(ids) {
+      for (const id of ids) checkName('ids', id);
+      const driver = open();
+      for (let i = 0; i < ids.length; i += LIMITS.maxOffers)
+        await driver.noteOffered(ids.slice(i, i + LIMITS.maxOffers));
+    },
+  };
+}
+
+const checkSession = ({ session }: SessionRef): void => checkName('session', session);
 
 function checkOffers(offers: readonly Offer[]): void {
   if (offers.length > MAX_OFFERS) throw new RangeError(`offers: expected at most ${MAX_OFFERS}, got ${offers.length}`);

@@ -1,11 +1,6 @@
 import type { Queue } from '../../overview.ts';
-import {
-  type Queries,
-  type ReadyQueue,
-  type StageTables,
-  type StoredTask,
-  toReadyQueue,
-} from '../operations/tables.ts';
+import type { Queries, ReadyQueue, StageTables, StoredTask } from '../operations/tables.ts';
+import { toReadyQueue } from '../operations/views.ts';
 import { toExpiry } from '../rules/questions.ts';
 import { SETTLE } from '../rules/rules.ts';
 import { toAgent, toReadyQueueName } from '../rules/suspects.ts';

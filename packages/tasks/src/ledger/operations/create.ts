@@ -6,7 +6,8 @@ import { toNewTask } from '../rules/new-task.ts';
 import { LIMITS, OFFERED, SIZES } from '../rules/rules.ts';
 import { admit, endMerged, endUnstarted, findTaskConversation, receiptFor } from './queue.ts';
 import { delayUntil, promote } from './stage.ts';
-import { type OperationContext, type StoredTask, toHint, toRecord } from './tables.ts';
+import type { OperationContext, StoredTask } from './tables.ts';
+import { toHint, toRecord } from './views.ts';
 
 /** Creates a task and admits it to its conversation, if it has one. */
 export function applyCreate(request: CreateRequest, context: OperationContext): DriverReceipt {

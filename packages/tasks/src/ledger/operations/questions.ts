@@ -3,7 +3,8 @@ import type { Question, QuestionEnd } from '../../question.ts';
 import type { DriverBatch } from '../driver.ts';
 import { CLOSED_FROM, type QuestionCounts } from '../rules/questions.ts';
 import { LIMITS } from '../rules/rules.ts';
-import { type OperationContext, type StoredQuestion, type StoredTask, type Tables, toQuestion } from './tables.ts';
+import type { OperationContext, StoredQuestion, StoredTask, Tables } from './tables.ts';
+import { toQuestion } from './views.ts';
 
 /** Asks and closes the questions of a batch. Throws before it writes if the batch may not. Returns the task, not saved. */
 export function applyQuestions(

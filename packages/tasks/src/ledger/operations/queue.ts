@@ -7,7 +7,8 @@ import { applyTransition } from '../rules/transitions.ts';
 import { closeOpen } from './questions.ts';
 import { end, promote, sendOrder } from './stage.ts';
 import { orderStop } from './stop-order.ts';
-import { type Conversation, type OperationContext, type StoredTask, type Tables, toHint, toRecord } from './tables.ts';
+import type { Conversation, OperationContext, StoredTask, Tables } from './tables.ts';
+import { toHint, toRecord } from './views.ts';
 
 /** Returns the conversation of a task; `undefined` if it has none. */
 export function findTaskConversation(

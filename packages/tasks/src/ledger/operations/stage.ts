@@ -4,7 +4,8 @@ import { LIMITS, OFFERED, OFFERED_SUSPECTS, SUSPECTS } from '../rules/rules.ts';
 import { toAgent } from '../rules/suspects.ts';
 import { applyTransition } from '../rules/transitions.ts';
 import { endQuestions } from './questions.ts';
-import { type OperationContext, type ReadyQueue, type StoredTask, toHint, toReadyQueue } from './tables.ts';
+import type { OperationContext, ReadyQueue, StoredTask } from './tables.ts';
+import { toHint, toReadyQueue } from './views.ts';
 
 /** Makes a task ready, and notifies one waiting worker, or offers it to the engine of its agent. */
 export function makeReady(task: StoredTask, context: OperationContext): StoredTask {

@@ -17,15 +17,8 @@ import { admitDebounced } from './create.ts';
 import { ordersFor, toLoad } from './orders.ts';
 import { failLost, holdsAsSuspect } from './session.ts';
 import { makeReady, offerAgain, toOfferedTask } from './stage.ts';
-import {
-  newStoreState,
-  type OperationContext,
-  type ReadyQueue,
-  type Session,
-  type StoredTask,
-  toHint,
-  toSummary,
-} from './tables.ts';
+import { newStoreState, type OperationContext, type ReadyQueue, type Session, type StoredTask } from './tables.ts';
+import { toHint, toSummary } from './views.ts';
 
 /** Takes ready tasks for a session, fairly across tenants. */
 export function applyTake(request: DriverTake, context: OperationContext): TakeResult {
@@ -122,10 +115,9 @@ function takeReady(
     }
     const held = holdOrFail(task, request, context);
     for (const name of names) if (find(name) === undefined) tables.closeReadyQueue({ agent: name, tenant });
-    if (held !== undefined) {
-      taken.push(held);
-      mayTakeSuspect &&= !isSuspect(task);
-    }
+    if (held === undefined) return 'taken';
+    taken.push(held);
+    mayTakeSuspect &&= !isSuspect(task);
     return 'taken';
   };
   const hasMore = ({ agent, tenant, id }: Offer): boolean =>

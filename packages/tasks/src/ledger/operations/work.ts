@@ -12,7 +12,8 @@ import { ordersFor } from './orders.ts';
 import { applyQuestions } from './questions.ts';
 import { endUnstarted, findTaskConversation, leaveConversation } from './queue.ts';
 import { delayUntil, end, freeSlot, makeReady } from './stage.ts';
-import { type OperationContext, type StoredTask, type Tables, toHint } from './tables.ts';
+import type { OperationContext, StoredTask, Tables } from './tables.ts';
+import { toHint } from './views.ts';
 
 export function applyAppend(by: ClaimRef, batch: DriverBatch, context: OperationContext): Orders {
   const { tables, now, rules } = context;

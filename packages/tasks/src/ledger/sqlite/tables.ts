@@ -1,7 +1,8 @@
 import type { Json } from '@whoa/core';
 import type { Hint } from '../../store.ts';
 import type { ConversationRef } from '../../task.ts';
-import { type Conversation, type Queries, type StoredTask, type Tables, toReadyQueue } from '../operations/tables.ts';
+import type { Conversation, Queries, StoredTask, Tables } from '../operations/tables.ts';
+import { toReadyQueue } from '../operations/views.ts';
 import { findBackgroundOwner } from '../rules/background.ts';
 import { LIMITS } from '../rules/rules.ts';
 import { type Database, parseRecord, type Value } from './database.ts';

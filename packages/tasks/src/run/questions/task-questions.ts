@@ -1,5 +1,5 @@
 import type { RunOptions } from '@whoa/core';
-import type { ApprovalAnswer, ApprovalQuestion, ApprovalRequest, Ask } from '@whoa/core/approval';
+import type { ApprovalAnswer, Ask } from '@whoa/core/approval';
 import { retryLostResponse } from '../../delivery/retry-lost-response.ts';
 import type { WorkerContext } from '../../delivery/worker-context.ts';
 import type { ClaimRef, Orders } from '../../delivery/worker-store.ts';
@@ -19,6 +19,7 @@ import {
   toUnusedClose,
 } from './answers.ts';
 import type { AskingTask } from './approvals.ts';
+import { type AskedAgain, type NewlyAsked, UnreadMessage, type Wait, type Waiting } from './asking.ts';
 import { RememberedAnswers } from './remembered.ts';
 
 interface TaskQuestionsOptions {
@@ -28,38 +29,6 @@ interface TaskQuestionsOptions {
   readonly journal: Journal;
   /** How long an answer counts. */
   readonly timeoutMs: number;
-}
-
-interface NewlyAsked {
-  readonly question: ApprovalQuestion;
-  readonly request: ApprovalRequest;
-  readonly kind: QuestionKind;
-  /** Questions that this one replaces, or that it follows. */
-  readonly closes?: readonly QuestionClose[];
-  readonly signal: AbortSignal;
-}
-
-interface AskedAgain {
-  readonly question: ApprovalQuestion;
-  readonly asking: Parameters<Ask>[2];
-  readonly signal: AbortSignal;
-}
-
-interface Waiting {
-  readonly id: string;
-  readonly callId: string;
-  /** What an `always` would be remembered under. */
-  readonly key?: string | undefined;
-  readonly signal: AbortSignal;
-}
-
-interface Wait extends Pick<Waiting, 'callId' | 'key'> {
-  readonly settle: (question: Question) => void;
-}
-
-/** A message of the user is stored that the run has not read: it comes before the question. */
-class UnreadMessage extends Error {
-  override readonly message: string = 'the user wrote a message first';
 }
 
 const GIVEN_UP: ApprovalAnswer = { decision: 'no', why: 'cancelled before a user answered' };

@@ -3,7 +3,8 @@
 -- Reads: tasks, journal. Locks: conversation if commands are done, task. Writes: journal, tasks, commands, questions. Returns: orders.
 CREATE FUNCTION fn.append(
   task_id text, own_epoch int, own_session text, own_claim text, after int, events json[], said float8[], replaces int[], done int[],
-  declined int[], progress boolean, max_bytes float8, shown text, asked_ids text[], asked json[], expires_ms float8[], closed_ids text[], whys text[]
+  declined int[], progress boolean, max_bytes float8, shown text, asked_ids text[], asked json[],
+  expires_ms float8[], closed_ids text[], whys text[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   bytes float8; task whoa.tasks; steered text[] := '{}'; message text; added int := cardinality(events);
