@@ -1,16 +1,14 @@
 import { SettingsError, type StopMode } from '@whoa/core';
 import { settings, waitAtMost } from '@whoa/core/internal';
 import type { OfferSource, Runner, TaskEngine, TaskStore } from '@whoa/tasks';
-import type { WorkerOptions as BullmqWorkerOptions, Job, Worker } from 'bullmq';
+import type { Job, Worker, WorkerOptions } from 'bullmq';
 import { type Library, loadLibrary } from './library.ts';
 import { type BullmqEngineOptions, OfferQueue } from './offer-queue.ts';
 import { createTicket, type JobData, type Offer, type OfferResult, readJob } from './offers.ts';
 import { watchForLoss } from './sentinel.ts';
 
 /** Options of the worker that BullMQ starts. `connection` and `prefix` default to those of the queue. */
-export type OfferWorkerOptions = Partial<
-  Omit<BullmqWorkerOptions, 'autorun' | 'maxStalledCount' | 'maxStartedAttempts'>
->;
+export type OfferWorkerOptions = Partial<Omit<WorkerOptions, 'autorun' | 'maxStalledCount' | 'maxStartedAttempts'>>;
 
 /**
  * BullMQ delivers the tasks of some agents. A job means: take a task now. It ends when that was decided, not when the task
@@ -123,7 +121,7 @@ class Engine implements BullmqEngine, OfferSource {
       await this.start();
       if (this.#isClosed) return;
       const { queue } = this.#options;
-      const { connection, prefix = 'bull' } = queue.opts as BullmqWorkerOptions;
+      const { connection, prefix = 'bull' } = queue.opts as WorkerOptions;
       const given = { connection, prefix, ...WORKER_DEFAULTS, ...options, ...FIXED };
       const worker = new library.Worker(queue.name, (job, lock) => this.#work(job, lock!), given);
       worker.on('error', this.#report);
