@@ -203,6 +203,8 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['--tenant of requeue', 'requeue', 'x', '--tenant', ARGUMENT],
   ['--server of requeue', 'requeue', 'x', '--server', ARGUMENT],
   ['--config of requeue', 'requeue', 'x', '--config', PATH],
+  ['an agent of engine', 'engine', 'off', ARGUMENT],
+  ['--config of engine', 'engine', '--config', PATH],
   ['--agent of halt', 'halt', '--agent', ARGUMENT],
   ['--tenant of halt', 'halt', '--tenant', ARGUMENT],
   ['--mode of halt', 'halt', '--agent', 'x', '--mode', ARGUMENT],

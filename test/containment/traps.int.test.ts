@@ -56,6 +56,7 @@ const RUNS: Readonly<Record<string, readonly { readonly args: readonly string[];
   pause: [{ args: ['--agent', 'assistant'] }],
   resume: [{ args: ['--agent', 'assistant'] }],
   erase: [{ args: ['--tenant', 'other'] }],
+  engine: [{ args: ['off', 'assistant'] }],
   console: [{ args: ['--open'], listens: true }],
   demo: [{ args: ['--open'], listens: true }],
   serve: [{ args: [...AGENT, '--sandbox', 'workspace'], listens: true }],
@@ -72,7 +73,7 @@ const RUNS: Readonly<Record<string, readonly { readonly args: readonly string[];
 
 /** What starts no program of its own waits for the night. */
 const STARTS_NOTHING =
-  'tasks watch cancel approve steer requeue halt pause resume erase migrate echo completions new'.split(' ');
+  'tasks watch cancel approve steer requeue halt pause resume erase engine migrate echo completions new'.split(' ');
 
 describe('with a trap for every program in the project', () => {
   let home: Home;

@@ -214,9 +214,18 @@ test('a watchdog that a command froze is continued, and replaced if that happens
   await until(() => !isFrozen(watchdog), 20_000);
   await until(() => {
     const current = findWatchdog(host);
-    if (current === watchdog) process.kill(watchdog, 'SIGSTOP');
+    if (current === watchdog) freezeIfAlive(watchdog);
     return current !== undefined && current !== watchdog;
   }, 20_000);
   host.kill('SIGKILL');
   await until(() => findMarked(mark).length === 0, 20_000);
 });
+
+/** It may be replaced, and so killed, at any moment. */
+function freezeIfAlive(pid: number): void {
+  try {
+    process.kill(pid, 'SIGSTOP');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}

@@ -140,15 +140,23 @@ interface ChangeOptions {
   readonly key?: string | undefined;
 }
 
-/** Changes the history of a chat by a task, once for each key. Resolves with `undefined` if it was not changed. */
+/** Changes the history of a chat by a task, once for each key. Resolves with `undefined` if it was not changed; then a repeat tries again. */
 async function changeHistory(
   { store, runner }: Parts,
   chat: ChatRef,
   { input, policy, key }: ChangeOptions & { readonly input: HistoryChange },
 ): Promise<ChangedHistory | undefined> {
-  const { id } = await runner.run({ ...historyTask(chat, input), ...(key !== undefined && { key }) }, { policy });
-  const result = (await store.get({ tenant: chat.who.tenant, id }))?.outcome?.result as unknown;
-  const changed = result as (Partial<ChangedHistory> & { readonly done?: true }) | undefined;
+  const { tenant } = chat.who;
+  let once = key;
+  const find = () => (once === undefined ? undefined : store.find({ tenant, conversation: chat.chatId, key: once }));
+  for (let last = await find(); last && isFinalStatus(last.status) && !findChange(last); last = await find())
+    once = `${key}:${last.id}`;
+  const { id } = await runner.run({ ...historyTask(chat, input), ...(once && { key: once }) }, { policy });
+  return findChange(await store.get({ tenant, id }));
+}
+
+function findChange(task: TaskRecord | undefined): ChangedHistory | undefined {
+  const changed = task?.outcome?.result as (Partial<ChangedHistory> & { readonly done?: true }) | undefined;
   return changed?.done === true ? { replaced: changed.replaced ?? [] } : undefined;
 }
 

@@ -1,12 +1,6 @@
 import type { CancelReasonInit } from '@whoa/core';
-import {
-  followTask,
-  isFinalStatus,
-  type JournalEvent,
-  type TaskRecord,
-  type TaskRef,
-  TaskRejectedError,
-} from '@whoa/tasks';
+import type { JournalEvent, TaskRecord, TaskRef } from '@whoa/tasks';
+import { followTask, isFinalStatus, TaskRejectedError } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
 import { type ChatRef, cutHistory, getMessageId, readHistory, stopWaiting } from './chat-history.ts';
 import type { Chat, ChatStopReceipt } from './chat-types.ts';
