@@ -129,10 +129,9 @@ const plantedInDelivery: readonly PlantedBug[] = [
     changes: [
       {
         file: 'delivery/worker-session.ts',
-        find: "if (session.isOver) return { result: 'session-ended' };\n",
+        find: 'if (session.isOver) return this.#options.handBack.refuse(tasks);\n',
         replace: '',
       },
-      { file: 'delivery/worker-session.ts', find: 'isStarted = !session.isOver;', replace: 'isStarted = true;' },
       {
         file: 'delivery/session.ts',
         find: 'if (session !== this.id) {\n      holder.onLeaseLost',

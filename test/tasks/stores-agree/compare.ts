@@ -56,8 +56,9 @@ export interface View {
 export async function lookClosely(store: TaskStore, { tasks, keys, sessions, hasGoneBack }: Known): Promise<unknown> {
   const written = tasks.filter(({ position }) => position > 0);
   const [tenant = ''] = TENANTS;
-  const [records, journals, found, held, counts, names, questions] = await Promise.all([
-    Promise.all(tasks.map((task) => store.get(task))),
+  // First: reading a task applies what is due, which the other requests must see or not see on every store alike.
+  const records = await Promise.all(tasks.map((task) => store.get(task)));
+  const [journals, found, held, counts, names, questions] = await Promise.all([
     Promise.all(written.map((task) => store.read(task))),
     Promise.all(keys.map((key) => store.find({ tenant, key }))),
     Promise.all(sessions.map(async (session) => ({ held: await store.held({ session }) }))),

@@ -38,22 +38,22 @@ export class WorkerSession {
       session.taking = undefined;
       if (tasks.length > 0 || (answer.result === 'taken' && answer.isRepeat)) session.takeNumber++;
     }
-    return endIfGone(answer, session);
+    return this.#endIfGone(answer, tasks, session);
   }
 
   /** Claims one task. The same request is repeated while its response is lost. */
   async claim(id: string): Promise<ClaimResult> {
     const { store, worker, leaseMs } = this.#context;
     const ask = <T>(request: () => Promise<T>): Promise<T> => retryLostResponse(request, this.#context);
-    const session = this.#renewIfDoubtful();
-    const [asked, claim] = [session.lease.now(), this.#newId()];
+    const [session, claim] = [this.#renewIfDoubtful(), this.#newId()];
+    const asked = session.lease.now();
     session.claiming++;
     session.requests++;
     try {
       const answer = await ask(() => store.claim(id, { session: session.id, worker, leaseMs, claim }));
       const tasks = answer.result === 'claimed' ? [answer] : [];
       await this.#startAll(tasks, session, () => ask(() => this.#startLease(session, asked)));
-      return endIfGone(answer, session);
+      return this.#endIfGone(answer, tasks, session);
     } catch (error) {
       if (session.isOver) session.handBackUnknown();
       else session.isDoubtful = true;
@@ -63,15 +63,21 @@ export class WorkerSession {
     }
   }
 
-  /** Starts the tasks that arrived. What cannot be started is handed back: here it would wait until it counts as a crash. */
+  /** What cannot be started is handed back: here it would wait until it counts as a crash. */
   async #startAll(tasks: readonly TakenTask[], session: Session, startLease: () => Promise<void>): Promise<void> {
-    let isStarted = false;
     try {
       if (tasks.length > 0 && !session.isOver) await startLease();
-      isStarted = !session.isOver;
-    } finally {
-      if (!isStarted) this.#options.handBack.refuse(tasks);
+    } catch (error) {
+      this.#options.handBack.refuse(tasks);
+      throw error;
     }
+  }
+
+  /** Another response may have ended the session while the lease started: whoever is told so does not start the tasks. */
+  #endIfGone<Answer extends TakeResult | ClaimResult>(answer: Answer, tasks: readonly TakenTask[], session: Session) {
+    if (session.isOver) return this.#options.handBack.refuse(tasks);
+    if (answer.result === 'session-ended') session.end();
+    return answer;
   }
 
   /**
@@ -105,13 +111,4 @@ export class WorkerSession {
   #newId(): string {
     return `${this.#context.worker}.${this.#context.world.createId()}`;
   }
-}
-
-function endIfGone<Answer extends TakeResult | ClaimResult>(
-  answer: Answer,
-  session: Session,
-): Answer | { result: 'session-ended' } {
-  if (session.isOver) return { result: 'session-ended' };
-  if (answer.result === 'session-ended') session.end();
-  return answer;
 }
