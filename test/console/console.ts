@@ -5,7 +5,7 @@ import { createTaskClient, type TaskClient } from '@whoa/server/task-client';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { borrowPostgres } from '../servers/borrow.ts';
 import { type Child, startProgram } from '../tasks/child.ts';
-import { launchBrowser, openContext } from '../web/chat-page.ts';
+import { launchBrowser } from '../web/chat-page.ts';
 import { buildConsole } from './build-console.ts';
 
 export interface ConsoleRig extends AsyncDisposable {
@@ -47,7 +47,6 @@ export async function startConsole({ workers = 1 } = {}): Promise<ConsoleRig> {
   }
   const browser = await launchBrowser();
   stack.defer(() => browser.close());
-  const context = await openContext(browser);
   const url = `http://127.0.0.1:${server.port}`;
   const client = createTaskClient({ url, token });
   const problems: string[] = [];
@@ -59,8 +58,11 @@ export async function startConsole({ workers = 1 } = {}): Promise<ConsoleRig> {
     client,
     location,
     problems,
-    open: (path, options) => openPage(context, { url, token, path, problems }, options),
-    closePages: () => closePages(context),
+    // Each in a context of its own: pages of one context waited for each other on a busy machine.
+    open: async (path, options) => openPage(await browser.newContext(), { url, token, path, problems }, options),
+    async closePages() {
+      for (const context of browser.contexts()) await context.close();
+    },
     async restartServer(whileAway) {
       await end(server.child, 'SIGKILL');
       await whileAway?.();
