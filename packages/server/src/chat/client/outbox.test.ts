@@ -129,6 +129,31 @@ test('a command waits as long as the server asks for, up to 30 s; a stop does no
   }
 });
 
+test.for([
+  ['no server answers and the page is shown', undefined, false, 1_000],
+  ['a balancer has no server', 502, false, 1_000],
+  ['the server answers', 500, false, 5_000],
+  ['the user has logged out', 401, false, 5_000],
+  ['the page is hidden', undefined, true, 15_000],
+] as const)('while %s, a message waits no longer before it is sent again', async ([, status, hidden, maxMs]) => {
+  Object.assign(globalThis, { document: Object.assign(new EventTarget(), { hidden }) });
+  try {
+    const { outbox, requests } = open();
+    outbox.add(command('send')).catch(() => {});
+    const error = () => (status === undefined ? new TypeError('network error') : new RefusedError(status, 'Later'));
+    for (let count = 0; count < 12; count++) {
+      requests.at(-1)!.reject(error());
+      await vi.advanceTimersToNextTimerAsync();
+    }
+    const longest = Math.max(...requests.slice(1).map(({ at }, index) => at - requests[index]!.at));
+    expect(longest).toBeGreaterThanOrEqual(maxMs / 2);
+    expect(longest).toBeLessThanOrEqual(maxMs);
+    outbox.giveUp(outbox.pending('c')[0]!.id);
+  } finally {
+    Reflect.deleteProperty(globalThis, 'document');
+  }
+});
+
 test('a user who asks for it need not wait', async () => {
   const { outbox, requests } = open();
   outbox.add(command('send')).catch(() => {});

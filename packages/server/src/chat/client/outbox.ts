@@ -43,8 +43,10 @@ interface OutboxOptions {
 
 const FIRST_WAIT_MS = 300;
 const MAX_WAIT_MS = 15_000;
-/** While a stop waits. */
-const MAX_STOP_WAIT_MS = 1_000;
+/** While somebody looks at the page. */
+const MAX_VISIBLE_WAIT_MS = 5_000;
+/** While a stop waits, or while somebody looks and no server answers. */
+const MAX_SHORT_WAIT_MS = 1_000;
 /** A stop without a response is sent once more, next to the request that waits: a lost packet is not reported. */
 const SILENT_STOP_MS = 1_000;
 /** How long any other request may wait alone, unless the network is back earlier. */
@@ -54,6 +56,8 @@ const MAX_OPEN_REQUESTS = 5;
 /** The server may take it another time. */
 const TEMPORARY: readonly number[] = [408, 425, 429];
 const UNAUTHENTICATED = 401;
+/** What a balancer says when no server is there. */
+const AWAY: readonly (number | undefined)[] = [undefined, 502, 503, 504];
 
 /**
  * The commands of a page, each sent until the server has acknowledged or refused it. Those of a chat are sent one after
@@ -138,11 +142,10 @@ export class Outbox {
 
   async #deliver(entry: Entry): Promise<void> {
     const { command } = entry;
-    const maxMs = isStop(command) ? MAX_STOP_WAIT_MS : MAX_WAIT_MS;
     const silentMs = command.kind === 'stop' ? SILENT_STOP_MS : SILENT_MS;
     const open = new Set<unknown>();
     let patient: unknown;
-    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, maxMs)) {
+    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
       for (let before = this.#before(entry); before; before = this.#before(entry)) await settled(before);
       if (!this.#entries.includes(entry)) return;
       this.#show(entry, 'sending');
@@ -151,12 +154,11 @@ export class Outbox {
       open.add(request);
       if (isPatient) patient = request;
       const answered = new AbortController();
-      const retryMs = await Promise.race([request, this.#waitLong(silentMs, answered.signal)]);
+      const error = await Promise.race([request, this.#waitLong(silentMs, answered.signal)]);
       answered.abort();
       if (open.size >= MAX_OPEN_REQUESTS) await Promise.race(open);
-      if (retryMs === undefined || !this.#entries.includes(entry)) continue;
-      // A pause is at least half as long.
-      await pause(isStop(command) ? waitMs : Math.max(waitMs, 2 * Math.min(retryMs, maxMs)), this.#wake.signal);
+      if (error === undefined || !this.#entries.includes(entry)) continue;
+      await pause(findPause(command, error, waitMs), this.#wake.signal);
     }
   }
 
@@ -166,8 +168,8 @@ export class Outbox {
     if (!answered.aborted) await pause(ms, this.#wake.signal, answered);
   }
 
-  /** Sends a command once. If the server may take it another time, resolves with how long it wants to be left alone. */
-  async #request(entry: Entry, isFirst: boolean, isPatient: boolean): Promise<number | undefined> {
+  /** Sends a command once. If the server may take it another time, resolves with the error. */
+  async #request(entry: Entry, isFirst: boolean, isPatient: boolean): Promise<unknown> {
     try {
       const answer = await this.#options.send(entry.command, isFirst && isStop(entry.command), isPatient);
       this.#settle(entry, { answer });
@@ -175,7 +177,7 @@ export class Outbox {
     } catch (error) {
       if (isTemporary(error)) {
         this.#show(entry, getStatus(error) === UNAUTHENTICATED ? 'unauthenticated' : 'waiting');
-        return (error as { retryAfterMs?: number }).retryAfterMs ?? 0;
+        return error;
       }
       this.#settle(entry, { error });
     }
@@ -211,6 +213,16 @@ export class Outbox {
 const settled = ({ acknowledged }: Entry): Promise<unknown> => acknowledged.promise.catch(() => {});
 
 const getStatus = (error: unknown): number | undefined => (error as { statusCode?: number } | undefined)?.statusCode;
+
+/** Returns how long to wait before a command is sent again: at most `waitMs`, unless the server asks for more. */
+function findPause(command: Command, error: unknown, waitMs: number): number {
+  const isHidden = (globalThis as { document?: { hidden?: boolean } }).document?.hidden;
+  if (isStop(command)) return Math.min(waitMs, MAX_SHORT_WAIT_MS);
+  const maxMs = AWAY.includes(getStatus(error)) ? MAX_SHORT_WAIT_MS : MAX_VISIBLE_WAIT_MS;
+  const { retryAfterMs = 0 } = error as { retryAfterMs?: number };
+  // A pause is at least half as long.
+  return Math.max(Math.min(waitMs, isHidden ? MAX_WAIT_MS : maxMs), 2 * Math.min(retryAfterMs, MAX_WAIT_MS));
+}
 
 /** When the network fails, or takes too long, nothing is known about the server. */
 function isTemporary(error: unknown): boolean {
