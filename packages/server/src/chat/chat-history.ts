@@ -133,6 +133,8 @@ export function historyTask({ who, chatId }: ChatRef, input: object): NewTask {
 export interface ChangedHistory {
   /** The calls of what was removed that may have had effects. */
   readonly replaced: readonly ReplacedCall[];
+  /** Nothing was removed: more was said after the turn. */
+  readonly isRefused?: boolean;
 }
 
 interface ChangeOptions {
@@ -157,7 +159,7 @@ async function changeHistory(
 
 function findChange(task: TaskRecord | undefined): ChangedHistory | undefined {
   const changed = task?.outcome?.result as (Partial<ChangedHistory> & { readonly done?: true }) | undefined;
-  return changed?.done === true ? { replaced: changed.replaced ?? [] } : undefined;
+  return changed?.done === true ? { replaced: [], ...changed } : undefined;
 }
 
 /** Finds a reply in the history of a chat. */

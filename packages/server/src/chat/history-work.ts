@@ -13,8 +13,11 @@ export const HISTORY_AGENT = 'whoa-chat-history';
 export type HistoryChange =
   /** Adds a user message that has no reply; one that is replied to again first cuts what comes after it. */
   | { readonly add: UIMessage; readonly regenerate: boolean }
-  /** Removes a user message, and everything after it. `keepsEffects`: a note of the calls stays in its place. */
-  | { readonly from: string; readonly keepsEffects?: boolean }
+  /**
+   * Removes a user message, and everything after it. `keepsEffects`: a note of the calls stays in its place. `turn`: the
+   * messages to which its reply is; if others came later, nothing is removed.
+   */
+  | { readonly from: string; readonly keepsEffects?: boolean; readonly turn?: readonly string[] }
   /** Closes the calls of a message that wait, if it is the last one. */
   | { readonly close: string; readonly why: CancelReason }
   /** Says how a call ended that was given up. */
@@ -41,7 +44,11 @@ export function createHistoryWork({ isElsewhere, isReply, readOnlyTools }: Histo
           messages.at(-1)?.id === change.close ? closeWaiting(messages, change.why, isElsewhere) : messages,
         );
       const index = messages.findLastIndex(({ role, id }) => role === 'user' && id === change.from);
-      if (index < 0) return changed(messages);
+      // A notice about removed calls has no id.
+      const isLater = ({ role, id }: Partial<UIMessage>): boolean =>
+        role === 'user' && id !== undefined && !change.turn!.includes(id);
+      const isOver = change.turn !== undefined && messages.slice(Math.max(0, index)).some(isLater);
+      if (index < 0 || isOver) return changed(messages, [], isOver);
       const [kept, removed] = [messages.slice(0, index), messages.slice(index)];
       if (isReply) {
         const replaced = findReplacedCalls(removed);
@@ -76,7 +83,11 @@ function withAdded(
 }
 
 /** `done` tells that it ran: a newer message may have cancelled its task only then. */
-function changed(messages: readonly UIMessage[], replaced: readonly ReplacedCall[] = []): Promise<TaskOutcome> {
-  const result = asJson({ done: true, replaced });
+function changed(
+  messages: readonly UIMessage[],
+  replaced: readonly ReplacedCall[] = [],
+  isRefused = false,
+): Promise<TaskOutcome> {
+  const result = asJson({ done: true, replaced, ...(isRefused && { isRefused }) });
   return Promise.resolve({ status: 'success', history: asJson(messages) as Json[], result });
 }

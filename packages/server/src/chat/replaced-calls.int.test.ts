@@ -189,6 +189,25 @@ test('a rollback of an agent’s turn with effects keeps a note of them', async 
   expect(await shop.shown()).toMatchObject([{ parts: [{}, { type: 'data-replaced-calls' }] }, { role: 'assistant' }]);
 });
 
+test('a rollback of an agent’s turn does not remove what was said after it', async () => {
+  const stalled = Promise.withResolvers<void>();
+  const stall = () => {
+    stalled.resolve();
+    return ['Well ', { waitMs: 600_000 }];
+  };
+  await using shop = openAgent([stall, ['Fine.']]);
+  const sent = shop.send({ messages: [say('u1', 'Pay')], runId: 'r1' });
+  await stalled.promise;
+  await shop.ask('/c/stop', { runId: 'r1' });
+  await sent;
+  await shop.send({ messages: [say('u2', 'And now?')] });
+  for (let count = 0; count < 2; count++) {
+    const stopped = await shop.ask('/c/stop', { runId: 'r1', rollback: true });
+    expect([stopped.status, await stopped.json()]).toMatchObject([409, { rolledBack: false }]);
+  }
+  expect((await shop.shown()).map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
+});
+
 test.for(PLACES)('after a regenerate, the model and the page see the call that was replaced (%s)', async (where) => {
   await using shop = await openShop(where, [CHARGE, CHARGED, CHARGED, CHARGED, CHARGED]);
   await shop.send({ messages: [say('u1', 'Pay')] });

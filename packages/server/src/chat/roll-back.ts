@@ -34,8 +34,6 @@ export async function rollBack(
   const remaining = findRemainingEffects(journal, history[index], readOnlyTools);
   const effects = remaining.length > 0 ? { effectsNotUndone: remaining } : {};
   if (remaining.length > 0 && !keepsEffects) return { ...closed, rolledBack: false, ...effects };
-  // What was said after it stays.
-  if (index >= 0 && index < history.length - 1) return { ...closed, rolledBack: false };
   // The id of a reply's message is the id of the task that began it.
   const started = await store.get({ tenant: chat.who.tenant, id: messageId });
   const asked = started?.inputs[0] as { id?: string } | undefined;
@@ -45,8 +43,11 @@ export async function rollBack(
   if (kept === undefined) return { ...receipt, rolledBack: true, ...effects };
   try {
     const key = `rollback:${messageId}`;
-    const cut = await cutHistory(parts, chat, { from: kept, keepsEffects, policy: 'reject', key });
-    return { ...receipt, rolledBack: cut !== undefined, ...effects, ...(!cut && parts.history && { unsaved: true }) };
+    const turn = started!.inputs.map((input) => (input as { id?: string }).id!);
+    // Decides in the step that removes it: what was said after it stays, and the turn with it.
+    const cut = await cutHistory(parts, chat, { from: kept, turn, keepsEffects, policy: 'reject', key });
+    const rolledBack = cut !== undefined && cut.isRefused !== true;
+    return { ...receipt, rolledBack, ...effects, ...(!cut && parts.history && { unsaved: true }) };
   } catch (error) {
     if (!(error instanceof TaskRejectedError)) throw error;
     // The reply to a newer message has begun.
