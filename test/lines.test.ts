@@ -12,7 +12,7 @@ interface Ceiling {
 }
 
 const CEILINGS: Readonly<Record<string, Ceiling>> = {
-  core: { budget: 8_800 },
+  core: { budget: 8_800, now: 8_921 },
   'ai-sdk': { budget: 2_400, now: 2_539 },
   tools: { budget: 7_500, now: 8_965 },
   tasks: { budget: 17_500, now: 20_242 },

@@ -7,12 +7,13 @@ import type { CancellationToken } from '../stop/token/token.ts';
 import { waitUntilLevel } from '../stop/wait.ts';
 import { type Call, readCalls } from '../tool/call/call.ts';
 import type { CallResult } from '../tool/result.ts';
-import type { Runtime } from '../tool/runtime.ts';
+import { type ExecuteOptions, REFUSED, type Runtime } from '../tool/runtime.ts';
 import { type Budgets, overspent, type Spent } from './budget.ts';
 import { type CallIds, TurnCallIds } from './history/call-ids.ts';
 import { recordReply } from './history/given-messages.ts';
 import type { AssistantMessage, Message } from './history/message.ts';
 import type { Transcript } from './history/transcript.ts';
+import type { Repeats } from './repeats.ts';
 import type { Planner, Step } from './reply/planner.ts';
 import type { TurnEvent, UnstampedEvent } from './report/events.ts';
 import type { Leftovers } from './report/leftovers.ts';
@@ -36,6 +37,8 @@ export interface LoopState {
   readonly steering: Steering;
   readonly budgets: Budgets;
   readonly before: Spent | undefined;
+  /** Counts calls that are made again and again, if that has a limit. */
+  readonly repeats: Repeats | undefined;
   readonly compact: Compact | undefined;
   readonly beforeTurn: BeforeTurn | undefined;
   readonly emit: (event: UnstampedEvent) => void;
@@ -90,14 +93,18 @@ async function waitBeforeTurn({ token, turns, leaveRunning }: LoopState, beforeT
   if (end.by === 'error') throw end.error;
 }
 
-function checkBudgets({ token, budgets, transcript, before }: LoopState, next: { turn: number; calls: number }): void {
-  const reason = overspent(budgets, { ...next, transcript, before });
+function checkBudgets(state: LoopState, next: { turn: number; calls: number }): void {
+  const { token, budgets, transcript, before, steering } = state;
+  // A waiting message starts the count again.
+  const repeats = steering.hasWaiting ? undefined : state.repeats;
+  const reason = overspent(budgets, { ...next, transcript, before, repeats });
   if (reason !== undefined) token.cancel(reason, { mode: 'now' });
   token.throwIfCancelled();
 }
 
-function deliverSteers({ steering, transcript, emit }: LoopState): void {
+function deliverSteers({ steering, transcript, emit, repeats }: LoopState): void {
   for (const message of steering.take()) {
+    if (!message.isNotice) repeats?.restart();
     transcript.addUser(message);
     emit({ type: 'steer-delivered', message });
   }
@@ -209,9 +216,14 @@ function partialMessage(error: unknown): AssistantMessage | undefined {
 }
 
 /** Runs waves of calls and adds their results to the transcript: when cancelled, the available ones. */
-async function runCalls(calls: readonly Call[], { runtime, token, transcript }: LoopState): Promise<void> {
+async function runCalls(calls: readonly Call[], { runtime, token, transcript, repeats }: LoopState): Promise<void> {
+  const options: ExecuteOptions = repeats === undefined ? { token } : { token, [REFUSED]: repeats.refuse(calls) };
   try {
-    for (const result of await runtime.execute(calls, { token })) transcript.addResult(result);
+    const results = await runtime.execute(calls, options);
+    for (const [index, result] of results.entries()) {
+      transcript.addResult(result);
+      repeats?.record(calls[index], result);
+    }
   } catch (error) {
     if (isCancelledError(error))
       for (const result of error.partial as readonly CallResult[]) transcript.addResult(result);

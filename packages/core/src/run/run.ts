@@ -10,6 +10,7 @@ import { readInput } from './history/given-messages.ts';
 import type { RunInput } from './history/message.ts';
 import { type LoopState, runLoop } from './loop.ts';
 import { createParts, type RunParts, type RunSetup } from './parts.ts';
+import { Repeats } from './repeats.ts';
 import type { RunEvent } from './report/events.ts';
 import type { Outcome } from './report/outcome.ts';
 import { closeCalls, type LoopEnd, settle } from './settle.ts';
@@ -125,6 +126,7 @@ class AgentRun implements Run {
       ...shared,
       before: setup[RESUMED],
       beforeTurn: setup.beforeTurn,
+      repeats: budgets.repeats === undefined ? undefined : new Repeats(budgets.repeats, runtime.tools),
       emit: (event) => gate.emit(event),
       leaveRunning: leftovers.add,
       ids: new CallIds(),
@@ -136,6 +138,7 @@ class AgentRun implements Run {
       await Promise.resolve();
       transcript.begin(setup.history ?? [], setup[RESUMED]?.left ?? setup.input);
       state.ids.reserve(transcript.messages);
+      state.repeats?.read(transcript.messages);
       end.isComplete = await runLoop(state, setup[RESUMED]?.left);
     } catch (error) {
       if (!token.isCancelled || !isCancelledError(error)) {

@@ -64,6 +64,11 @@ export interface Runtime {
   cancelCall(callId: string, reason?: CancelReasonLike, options?: CancelOptions): CallCancelReceipt;
 }
 
+/** The key of calls that must not start, by id, with the reasons. Between parts of this package. */
+export const REFUSED: unique symbol = Symbol('refused');
+
+export type ExecuteOptions = CancelSource & { readonly [REFUSED]?: ReadonlyMap<string, string> | undefined };
+
 const CONCURRENCY = 16;
 
 /** How many calls that return immediately start before the clock is read: reading it costs as much as some of them. */
@@ -146,12 +151,18 @@ export function buildRuntime(options: WithNested<RuntimeOptions, ParentRun>): Ru
     tools,
     lateResults,
     async execute(calls, executeOptions = {}) {
-      const source = settings.readSettings<CancelSource>(executeOptions, SOURCE_RULES);
+      const source = settings.readSettings<ExecuteOptions>(executeOptions, SOURCE_RULES);
       const token = tokenFor(source, { name: 'execution', clock: source.token?.clock ?? world.clock });
       if (emit !== undefined && emitsCancelEvents)
         emitStopEvents(token, (event) => emit({ ...event, at: token.clock.now() }));
       try {
-        return await executeWaves(calls, { scope: { ...shared, token }, live, tools, concurrency });
+        return await executeWaves(calls, {
+          scope: { ...shared, token },
+          live,
+          tools,
+          concurrency,
+          refused: source[REFUSED],
+        });
       } finally {
         token[Symbol.dispose]();
       }
@@ -169,6 +180,7 @@ interface Execution {
   readonly live: Map<string, LiveCall>;
   readonly tools: ReadonlyMap<string, Tool>;
   readonly concurrency: number;
+  readonly refused: ReadonlyMap<string, string> | undefined;
 }
 
 async function executeWaves(given: readonly Call[], execution: Execution): Promise<CallResult[]> {
@@ -204,7 +216,7 @@ function enlist(calls: readonly Call[], execution: Execution): { wanted: LiveCal
 async function runWave(
   wave: readonly LiveCall[],
   results: Map<string, CallResult>,
-  { scope, concurrency }: Execution,
+  { scope, concurrency, refused }: Execution,
 ): Promise<void> {
   let next = 0;
   const yielder = new LoopYielder(scope.token.clock);
@@ -213,7 +225,7 @@ async function runWave(
       const rest = next % REST_EVERY === 0 ? yielder.yieldIfDue() : undefined;
       if (rest !== undefined) await waitUntilLevel(rest, scope.token, 'drain');
       if (scope.token.isCancelled) return;
-      const unmet = unmetNeed(call, results);
+      const unmet = refused?.get(call.id) ?? unmetNeed(call, results);
       let result: CallResult;
       try {
         result = unmet === undefined ? await runCall(call, scope) : call.endUnstarted(new Error(unmet));

@@ -74,6 +74,8 @@ export interface Tool<Input = unknown> {
   readonly effects: Effects;
   /** Whether a call that was cut off by a crash may run again. Defaults to `never`. */
   readonly replay: 'safe' | 'never';
+  /** `allowed`: the same call may be made again and again, for example to poll. The budget `repeats` ignores it. */
+  readonly repeats?: 'allowed' | undefined;
   /** Whether a call needs a yes, whatever its effects. It does unless this returns `false`; with no one to ask, it does not start. */
   needsApproval?(input: Input, context: QuestionContext & { readonly callId: string }): boolean | Promise<boolean>;
   /** Calls that share a key never run at the same time. */
@@ -227,6 +229,7 @@ const TOOL_RULES: settings.Rules<Tool> = {
   timeoutMs: shieldMs,
   effects: settings.oneOf('read', 'write', 'execute'),
   replay: settings.oneOf('safe', 'never'),
+  repeats: settings.oneOf('allowed'),
   preview: settings.callback,
   needsApproval: settings.callback,
   exclusive: settings.callback,

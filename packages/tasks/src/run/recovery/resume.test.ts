@@ -49,6 +49,9 @@ async function crashed(
     cancelsIn?: string;
     /** Every undo fails with this message. */
     undoFails?: string;
+    budgets?: { readonly repeats: number };
+    /** The tool that the agent calls in every turn after the crash. */
+    callsAgain?: string;
   } = {},
 ) {
   const world = createVirtualWorld();
@@ -65,7 +68,8 @@ async function crashed(
   const planner: Planner = {
     async next(history, { token }): Promise<Step> {
       seen.push([...history]);
-      const { cancelsIn } = options;
+      const { cancelsIn, callsAgain } = options;
+      if (callsAgain !== undefined) return callTools([{ id: `n${seen.length}`, tool: callsAgain, input: {} }]);
       if (cancelsIn === undefined) return reply('done');
       if (seen.length === 1) return callTools([{ id: 'n0', tool: cancelsIn, input: {} }]);
       await store.cancel(ref, { by: 'ann' }, { undo: true });
@@ -81,7 +85,8 @@ async function crashed(
     undoFails !== undefined && 'undo' in one ? { ...one, undo: fail } : one,
   );
   const { version, resume } = options;
-  const agent = createAgent({ name: 'assistant', planner, tools, world, ...(version && { version }) });
+  const { budgets } = options;
+  const agent = createAgent({ name: 'assistant', planner, tools, world, budgets, ...(version && { version }) });
   const runner = createRunner({ store, agents: { assistant: agent }, world, ...(resume && { resume }) });
   const response = await runner.runExisting(ref);
   await runner[Symbol.asyncDispose]();
@@ -347,4 +352,23 @@ test('a call known only in part is not undone, and that is reported', async () =
   const { ran, record } = await crashed(events, { cancelled: true, undo: true });
   expect(ran).toEqual([]);
   expect(record.outcome?.stopReport).toMatchObject({ isClean: false, calls: [{ callId: 'c0', undo: 'unknown' }] });
+});
+
+test('a call that is made again and again is counted over a crash', async () => {
+  const call = (id: string) => ({ type: 'call', callId: id, tool: 'look', input: {} });
+  const events = ['c1', 'c2'].flatMap((id, at) => [
+    { type: 'turn-end', turn: at + 1, message: { role: 'assistant', content: [call(id)], stopReason: 'tool-use' } },
+    {
+      type: 'call-end',
+      result: { callId: id, tool: 'look', state: 'finished', content: 'look ran', isError: false, endedAt: 1 },
+    },
+  ]);
+  const budgets = { repeats: 3 };
+  const { record, ran } = await crashed([{ type: 'run-start', input: INPUT }, ...events], {
+    budgets,
+    callsAgain: 'look',
+  });
+  expect(ran).toEqual(['look']);
+  const reason = { kind: 'budget', message: 'the run reached its repeats of 3: it made the same call again and again' };
+  expect(record.outcome).toMatchObject({ status: 'cancelled', reason });
 });
