@@ -44,10 +44,10 @@ test('the Dockerfile is valid, builds in stages, and runs as a user that is not 
 
 test('the image installs our packages from files, and drivers that the stores accept', () => {
   const manifest = JSON.parse(read('deploy/package.json')) as { dependencies: object; overrides: object };
-  const { devDependencies } = JSON.parse(read('package.json')) as {
-    devDependencies: Record<'bullmq' | 'ioredis' | 'pg', string>;
+  const { dependencies } = JSON.parse(read('package.json')) as {
+    dependencies: Record<'bullmq' | 'ioredis' | 'pg', string>;
   };
-  const { bullmq, ioredis, pg } = devDependencies;
+  const { bullmq, ioredis, pg } = dependencies;
   expect(withLocalPackages({ dependencies: { bullmq, ioredis, pg } }, ['whoa', '@whoa/bullmq'])).toEqual({
     dependencies: manifest.dependencies,
     overrides: manifest.overrides,
