@@ -4,6 +4,7 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { buildConsole } from '../console/build-console.ts';
 import { until } from '../promises/fixture.ts';
+import { findChromium } from '../web/chromium.ts';
 import { startCommand } from './process.ts';
 import { createHome } from './terminal.ts';
 
@@ -11,7 +12,7 @@ let browser: Browser;
 beforeAll(async () => {
   buildConsole();
   browser = await chromium.launch({
-    executablePath: '/usr/bin/chromium',
+    executablePath: findChromium(),
     args: [
       '--no-sandbox',
       '--disable-dev-shm-usage',

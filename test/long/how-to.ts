@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { chromium } from 'playwright-core';
+import { findChromium } from '../web/chromium.ts';
 
 const root = join(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/how-to/stop-button-for-usechat.md'), 'utf8');
@@ -43,7 +44,7 @@ try {
   const url = await new Promise<string>((resolve) => {
     server.stdout.once('data', (data: Buffer) => resolve(data.toString().trim()));
   });
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+  const browser = await chromium.launch({ executablePath: findChromium(), args: ['--no-sandbox'] });
   const tab = await browser.newPage();
   await tab.goto(url);
   await tab.fill('input[name=user]', 'ada');

@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'vite';
+import { findChromium } from '../web/chromium.ts';
 
 const run = promisify(execFile);
 const here = import.meta.dirname;
@@ -105,9 +106,7 @@ const chromium: Runtime = {
   name: 'chromium',
   async run(code) {
     const playwright = require('playwright-core') as Playwright;
-    const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => existsSync(path));
-    if (executablePath === undefined) throw new Error('there is no chromium; install the package `chromium`');
-    const browser = await playwright.chromium.launch({ executablePath, args: CHROMIUM_ARGUMENTS });
+    const browser = await playwright.chromium.launch({ executablePath: findChromium(), args: CHROMIUM_ARGUMENTS });
     try {
       const page = await browser.newPage();
       // As text: this file's own compiler would otherwise have its hand in it.

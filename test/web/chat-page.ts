@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { build, stop } from 'esbuild';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { findChromium } from './chromium.ts';
 import type { ChatWindow } from './page.ts';
 
 export interface ChatPage {
@@ -48,7 +49,7 @@ export async function bundlePage({
 /** Its pages share a process, unless they are isolated: those of tests that run at the same time would wait for each other. */
 export function launchBrowser({ isIsolated = false } = {}): Promise<Browser> {
   return chromium.launch({
-    executablePath: '/usr/bin/chromium',
+    executablePath: findChromium(),
     args: [
       '--no-sandbox',
       '--disable-dev-shm-usage',
