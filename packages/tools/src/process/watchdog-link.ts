@@ -78,7 +78,7 @@ export class WatchdogLink implements AsyncDisposable {
       cwd: '/',
       // In its own session, so that a signal to the host's group does not reach it.
       detached: true,
-      env: outerTags(),
+      env: { ...outerTags(), NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] },
       stdio: ['pipe', 'ignore', 'ignore'],
     });
     this.#watchdog = watchdog;

@@ -12,7 +12,7 @@ export function watchLoop(blockedMs: number): Disposable {
     // In its own session, so that a signal to the worker's process group does not reach it.
     detached: true,
     cwd: '/',
-    env: {},
+    env: { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] },
     stdio: ['pipe', 'ignore', 'inherit'],
   });
   const { stdin } = watchdog;
