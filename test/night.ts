@@ -10,3 +10,13 @@ export function forChange<Case>(
 ): readonly Case[] {
   return isNight ? all : all.filter(isChosen);
 }
+
+/** The same by their names, which must exist. */
+export function chosenForChange<Case extends { readonly name: string }>(
+  all: readonly Case[],
+  names: readonly string[],
+): readonly Case[] {
+  const unknown = names.filter((name) => !all.some((one) => one.name === name));
+  if (unknown.length > 0) throw new Error(`no case is called ${unknown.join(' or ')}`);
+  return forChange(all, ({ name }) => names.includes(name));
+}
