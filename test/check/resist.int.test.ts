@@ -2,6 +2,7 @@
 import { type CheckReport, createAcpAdapter } from '@whoa/check';
 import { createContainment } from '@whoa/tools';
 import { expect, test } from 'vitest';
+import { isNight } from '../night.ts';
 import { BIN, createHome } from '../command/terminal.ts';
 import { check, findFailed, findProblems } from './our-servers.ts';
 
@@ -16,7 +17,7 @@ async function checkOurs(options: readonly string[], only: readonly string[]): P
   );
 }
 
-test('nothing that a command does keeps it from being stopped in a PID namespace', async () => {
+test.runIf(isNight)('nothing that a command does keeps it from being stopped in a PID namespace', async () => {
   const { results } = await checkOurs(['--isolate'], ['resist']);
   expect(results).toHaveLength(9);
   expect(findProblems({ results } as CheckReport).filter((problem) => !problem.startsWith(BEYOND))).toEqual([]);

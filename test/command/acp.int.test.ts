@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { createSqliteSessions } from '@whoa/tasks/internal';
 import { expect, onTestFinished, test } from 'vitest';
+import { isNight } from '../night.ts';
 import type { StoredSession } from '../../packages/tasks/src/ledger/sqlite-sessions.ts';
 import { until } from '../promises/fixture.ts';
 import { SERVER } from '../tools/mcp-server.ts';
@@ -186,7 +187,7 @@ test('a user who starts it by hand sees what it waits for', async () => {
   await terminal.waitFor(/exit:0/);
 });
 
-test('the echo agent waits and repeats', async () => {
+test.runIf(isNight)('the echo agent waits and repeats', async () => {
   const editor = edit(home([]), ['echo', '--delay', '0.01']);
   const session = await editor.start();
   expect((await editor.send('session/prompt', ask(session, 'Hello?'))).result).toMatchObject({

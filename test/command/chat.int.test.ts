@@ -1,6 +1,7 @@
 // A chat on a real terminal: several turns, steering, stopping, leaving.
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { expect, onTestFinished, test } from 'vitest';
+import { isNight } from '../night.ts';
 import { createHome, type Home, type Terminal } from './terminal.ts';
 
 const WAIT = { call: 'bash', input: { command: 'echo begun; until [ -e go ]; do sleep 0.1; done' } };
@@ -109,7 +110,7 @@ test('a question during typing keeps the typed text, which does not answer it', 
   await terminal.waitFor(/exit:0/);
 });
 
-test('a cancel from another terminal stops the run and not the chat', async () => {
+test.runIf(isNight)('a cancel from another terminal stops the run and not the chat', async () => {
   const own = home([[WAIT], ['Once more.']]);
   const terminal = own.openTerminal();
   await start(terminal);
@@ -121,7 +122,7 @@ test('a cancel from another terminal stops the run and not the chat', async () =
   await terminal.waitFor(/Once more\.\n✔ .*\n›$/);
 });
 
-test('closing the terminal stops the run', async () => {
+test.runIf(isNight)('closing the terminal stops the run', async () => {
   const own = home([[WAIT], ['Once more.']]);
   const terminal = own.openTerminal();
   await start(terminal);
@@ -145,7 +146,7 @@ export default defineConfig({
 });
 `;
 
-test('Ctrl-C twice abandons a call that ignores its signal, reports it, and the chat continues', async () => {
+test.runIf(isNight)('Ctrl-C twice abandons a call that ignores its signal, reports it, and the chat continues', async () => {
   const own = home([[{ call: 'deaf' }], ['Once more.']]);
   own.folder.write('config/whoa/whoa.config.mjs', DEAF);
   const terminal = own.openTerminal();

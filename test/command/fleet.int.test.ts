@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import type { FollowEvent, TaskRecord } from '@whoa/tasks';
 import { createPostgresStore } from '@whoa/tasks/internal';
 import { expect, type TestContext, test } from 'vitest';
+import { isNight } from '../night.ts';
 import { until } from '../promises/fixture.ts';
 import { borrowPostgres } from '../servers/borrow.ts';
 import { startCommand } from './process.ts';
@@ -126,7 +127,7 @@ test.concurrent('created over HTTP, taken over when its worker is killed, stoppe
   ]);
 });
 
-test.concurrent('an AG-UI run is answered by a worker, stopped at another server, and is cancelled at both', async ({
+test.runIf(isNight).concurrent('an AG-UI run is answered by a worker, stopped at another server, and is cancelled at both', async ({
   onTestFinished,
 }) => {
   const home = await fleet(onTestFinished);
@@ -144,7 +145,7 @@ test.concurrent('an AG-UI run is answered by a worker, stopped at another server
   expect((await one.ask('/api/ag-ui/t/connect', undefined, { authorization: 'Bearer another' })).status).toBe(401);
 });
 
-test.concurrent('a worker that is stopped lets the call finish, returns the task, and exits', async ({
+test.runIf(isNight).concurrent('a worker that is stopped lets the call finish, returns the task, and exits', async ({
   onTestFinished,
 }) => {
   const home = await fleet(onTestFinished);
@@ -168,7 +169,7 @@ test.concurrent('a worker that is stopped lets the call finish, returns the task
   expect(journal).toMatchObject({ event: { result: { state: 'finished' } } });
 });
 
-test.concurrent('a worker that gets two signals ends immediately', async ({ onTestFinished }) => {
+test.runIf(isNight).concurrent('a worker that gets two signals ends immediately', async ({ onTestFinished }) => {
   const home = await fleet(onTestFinished);
   const { ask, create } = await serve(home);
   const worker = await work(home);

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { isNight } from '../night.ts';
 import type { InProcess } from './in-process.ts';
 import { BIN, createHome, type Home, type Terminal } from './terminal.ts';
 
@@ -168,7 +169,7 @@ test('Ctrl-C twice exits even while a call may not be cut', async () => {
   expect(JSON.parse(own.whoa(['tasks', '--json']).stdout)).toMatchObject({ status: 'cancelling' });
 });
 
-test('a cancel from another terminal stops the run, which prints the report and exits with 130', async () => {
+test.runIf(isNight)('a cancel from another terminal stops the run, which prints the report and exits with 130', async () => {
   const own = home(SLOW);
   const run = startHere(own);
   const [, id = ''] = /whoa cancel (\S+)/.exec(await run.waitFor(/bash: begun/))!;
@@ -189,7 +190,7 @@ test('a cancel from another terminal stops the run, which prints the report and 
   expectEnd(await own.main(['watch', id]), { status: 130, stdout: 'bash interrupted' });
 });
 
-test('one call is cancelled from another terminal and the run continues', async () => {
+test.runIf(isNight)('one call is cancelled from another terminal and the run continues', async () => {
   const own = home(SLOW);
   const run = startHere(own);
   const [, id = ''] = /whoa cancel (\S+)/.exec(await run.waitFor(/bash: begun/))!;

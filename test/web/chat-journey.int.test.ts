@@ -84,11 +84,11 @@ const START_MS = 180_000;
 const STALL = { stall: true } as const;
 const REST = ['upon ', 'a time.'];
 
-/** The scenarios of `npm run long -- web` play both kinds on both stores. */
-const SCENES = [
+/** The scenarios of `npm run long -- web` play both kinds on both stores, and some of them an own loop for every change. */
+const SCENES = forChange([
   { kind: 'agent', name: 'SQLite' },
   { kind: 'own', name: 'Postgres' },
-] as const;
+] as const, ({ kind }) => kind === 'agent');
 
 describe.each(SCENES)('$name, $kind', ({ name, kind }) => {
   let fleet: Fleet;
@@ -100,7 +100,7 @@ describe.each(SCENES)('$name, $kind', ({ name, kind }) => {
     for (const page of context.pages().slice(1)) await page.close();
   });
 
-  test.each(forChange(WAYS, ({ via }) => via !== 'ag-ui').filter((way) => way.kind === kind))(
+  test.each(forChange(WAYS, ({ via }) => via === 'chat').filter((way) => way.kind === kind))(
     'reloaded, then stopped from another tab at another instance while a command runs (via $via)',
     async ({ query, via }) => {
       const { fixture, store } = fleet;
