@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest';
 import { openGitCall, readGitCommand } from '../../packages/tools/src/sandbox/git-call.ts';
 import { forChange, isNight } from '../night.ts';
 import { createWorkspace, type Workspace } from '../workspace.ts';
-import { as, giveTo, USERS } from './inside.ts';
+import { as, compiledFolder, giveTo, USERS } from './inside.ts';
 
 const DRIVER = [
   process.execPath,
@@ -31,7 +31,8 @@ function createHomeWith(user: string, script = ':'): Workspace {
 
 function spawnIn(argv: readonly string[], home: Workspace, user: string) {
   const [file = '', ...args] = [...as(user), ...argv];
-  const env = { PATH: `${home.at('ws/bin')}:${process.env['PATH']}`, HOME: home.path, TMPDIR: '/tmp' };
+  const path = `${home.at('ws/bin')}:${process.env['PATH']}`;
+  const env = { PATH: path, HOME: home.path, TMPDIR: '/tmp', NODE_COMPILE_CACHE: compiledFolder(user) };
   return spawnSync(file, args, { cwd: home.at('ws'), env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 }
 

@@ -1,6 +1,8 @@
 // Runs a script in a sandbox exactly as a containment starts it, as root or as another user.
 import { spawnSync } from 'node:child_process';
-import { lchownSync } from 'node:fs';
+import { lchownSync, mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { SandboxOptions } from '../../packages/tools/src/sandbox/options.ts';
 import { createSandbox } from '../../packages/tools/src/sandbox/sandbox.ts';
 import type { Workspace } from '../workspace.ts';
@@ -12,6 +14,15 @@ const LIMITS = { memoryBytes: 400 << 20, processes: 100, tempBytes: 200 << 20 };
 /** The command that starts a program as a user. */
 export function as(user: string): readonly string[] {
   return user === 'nobody' ? ['setpriv', `--reuid=${NOBODY_ID}`, `--regid=${NOBODY_ID}`, '--clear-groups'] : [];
+}
+
+/** Node's compile cache, for a user who cannot write to ours. */
+export function compiledFolder(user: string): string | undefined {
+  if (user !== 'nobody') return process.env['NODE_COMPILE_CACHE'];
+  const folder = join(tmpdir(), 'whoa-test-compiled');
+  mkdirSync(folder, { recursive: true });
+  lchownSync(folder, NOBODY_ID, NOBODY_ID);
+  return folder;
 }
 
 /** Gives files in a folder to a user. */

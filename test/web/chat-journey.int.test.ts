@@ -85,10 +85,13 @@ const STALL = { stall: true } as const;
 const REST = ['upon ', 'a time.'];
 
 /** The scenarios of `npm run long -- web` play both kinds on both stores, and some of them an own loop for every change. */
-const SCENES = forChange([
-  { kind: 'agent', name: 'SQLite' },
-  { kind: 'own', name: 'Postgres' },
-] as const, ({ kind }) => kind === 'agent');
+const SCENES = forChange(
+  [
+    { kind: 'agent', name: 'SQLite' },
+    { kind: 'own', name: 'Postgres' },
+  ] as const,
+  ({ kind }) => kind === 'agent',
+);
 
 describe.each(SCENES)('$name, $kind', ({ name, kind }) => {
   let fleet: Fleet;
