@@ -92,6 +92,8 @@ test('tasks are stopped by filter, after a dry run', async () => {
 test('one call is stopped, the run continues, and a message reaches it', async () => {
   const id = await rig.start('coder', 'Fix the flaky retry test');
   const page = await rig.open(`tasks/${id}`);
+  // A quick page shows the bash of the first turn, which ends by itself.
+  await page.getByText('Turn 2', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Stop this call of bash' }).click();
   await page
     .getByText(/^interrupted after/)
