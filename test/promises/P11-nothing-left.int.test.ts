@@ -95,11 +95,6 @@ test.concurrent.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
     await fixture.started('wait');
     await until(() => fixture.processes().length >= 5);
     command.kill(signal);
-    if (signal === 'SIGINT') {
-      // Once would wait for the shell.
-      await until(() => (command.lines as { type: string }[]).some(({ type }) => type === 'level-changed'));
-      command.kill(signal);
-    }
     expect((await command.over).code).toBe(signal === 'SIGKILL' ? null : 130);
     await until(() => fixture.processes().length === 0, SETTLE_MS);
     await until(() => listTempFiles(command.pid).length === 0, SETTLE_MS);
