@@ -7,12 +7,18 @@ import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '../..');
 
+const ATTW = `for folder in packages/*; do
+  grep -q '"private": true' $folder/package.json || npx attw --pack $folder --profile esm-only --quiet || exit 1
+done`;
+
 const STEPS: Readonly<Record<string, readonly string[]>> = {
   runtimes: ['npm', 'ci', '--prefix', 'test/runtimes', '--ignore-scripts'],
   // Not `npm ci`: it wants builds for every platform in the lock file, and some are not published for all versions.
   engines: ['npm', 'install', '--no-save', '--prefix', 'examples/engines', '--ignore-scripts'],
   // The image is made of packed packages.
   build: ['npm', 'run', '-s', 'build'],
+  // For every change, `scripts/try-packed.ts` compiles an import of every entry.
+  'declarations, packed': ['sh', '-c', ATTW],
   tests: ['npx', 'vitest', 'run', '--project', 'nightly'],
   ...Object.fromEntries(
     ['delivery', 'mixed', 'suspends', 'upgrade'].map((profile) => [
