@@ -43,7 +43,12 @@ test('the shell works inside, and sees nothing of the environment of the host', 
   expect(workspace.read('b.txt')).toBe('b\n');
 });
 
-test.each(ESCAPES.filter(({ name }) => CLASSES.includes(name)))(
+test.each(
+  forChange(
+    ESCAPES.filter(({ name }) => CLASSES.includes(name)),
+    ({ name }) => name === 'double-fork daemon',
+  ),
+)(
   'no process survives inside: $name',
   async (escapeKind) => {
     await using containment = createContainment({
@@ -243,11 +248,12 @@ test('the configuration and the tasks of the command are not visible in a folder
   expect(existsSync(owned)).toBe(false);
 });
 
-test.each([
+const READS = [
   ['none', true],
   ['read-only', false],
   ['workspace', false],
-] as const)('in the sandbox %s, the keys of the host can be read by commands: %s', (kind, isRead) => {
+] as const;
+test.each(forChange(READS, ([kind]) => kind !== 'read-only'))('in the sandbox %s, the keys of the host can be read by commands: %s', (kind, isRead) => {
   using home = createHome();
   // The result would redact the key, so the command only prints whether it has it.
   const command =

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createContainment, endLeftovers } from '@whoa/tools';
 import { expect, onTestFinished, test } from 'vitest';
 import { createHome } from '../command/terminal.ts';
+import { forChange } from '../night.ts';
 import { ESCAPES } from '../process-escapes/escapes.ts';
 import { findMarked } from '../process-escapes/round.ts';
 
@@ -112,7 +113,7 @@ const WAYS: readonly (readonly [title: string, way: string, end: (host: ChildPro
   ['crashes', 'crash', (host) => host.stdin!.write('go')],
 ];
 
-test.each(WAYS)('no process survives a host that %s', async (title, way, end) => {
+test.each(forChange(WAYS, ([title]) => /SIGKILL|group|Ctrl-C|crashes/.test(title)))('no process survives a host that %s', async (title, way, end) => {
   const { host, mark, directory } = await startHost(way);
   await until(() => isListening(findWatchdog(host)!), 20_000);
   const limitMs = Math.max(MAX_SURVIVE_MS, 10 * measureBareStart());
