@@ -35,6 +35,8 @@ export async function openTestServer(
         type: 'stdio',
         command: process.execPath,
         args: [file, 'stdio', workspace.at('log')],
+        // It starts sooner.
+        env: { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '' },
         negotiate: file === TASK_SERVER,
       };
   const mcp = await createMcpTools({ name: 'test', transport, ...options });
