@@ -26,11 +26,14 @@ test.runIf(isNight)('our server leaves nothing when it is stopped or killed', as
   expect(report.counts.passed).toBe(2);
 });
 
-test.each(forChange([`${AT}/{id}/stop`, undefined], (stopUrl) => stopUrl !== undefined))('a chat without a bug passes (stop: %s)', async (stopUrl) => {
-  const report = await check(tiny('none', stopUrl), checksOf(['end', 'quiet']));
-  expect(findProblems(report)).toEqual([]);
-  expect(report.counts.passed).toBeGreaterThan(isNight ? 9 : 7);
-});
+test.each(forChange([`${AT}/{id}/stop`, undefined], (stopUrl) => stopUrl !== undefined))(
+  'a chat without a bug passes (stop: %s)',
+  async (stopUrl) => {
+    const report = await check(tiny('none', stopUrl), checksOf(['end', 'quiet']));
+    expect(findProblems(report)).toEqual([]);
+    expect(report.counts.passed).toBeGreaterThan(isNight ? 9 : 7);
+  },
+);
 
 test('a chat that continues after the stop is caught by what its model and its tools do', async () => {
   const checks = ['cancel-streaming', 'model-stopped', 'late-effect'];

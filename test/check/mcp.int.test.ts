@@ -30,11 +30,14 @@ test.runIf(isNight)('whoa mcp runs nothing that was not allowed before the cance
   expect(report.counts.passed).toBe(3);
 });
 
-test.runIf(isNight)('whoa serve stops tasks at /mcp, from any connection and instance, and across a crash', async () => {
-  const report = await check(createMcpAdapter({ ...TWO_INSTANCES, url: URL }), checksOf(['end', 'quiet', 'remote']));
-  expect(findProblems(report)).toEqual([]);
-  expect(report.counts.passed).toBeGreaterThan(isNight ? 18 : 9);
-});
+test.runIf(isNight)(
+  'whoa serve stops tasks at /mcp, from any connection and instance, and across a crash',
+  async () => {
+    const report = await check(createMcpAdapter({ ...TWO_INSTANCES, url: URL }), checksOf(['end', 'quiet', 'remote']));
+    expect(findProblems(report)).toEqual([]);
+    expect(report.counts.passed).toBeGreaterThan(isNight ? 18 : 9);
+  },
+);
 
 test.runIf(isNight)('whoa serve stops a call whose request is closed', async () => {
   const adapter = createMcpAdapter({ ...TWO_INSTANCES, url: URL, tasks: false });

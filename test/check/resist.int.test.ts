@@ -2,8 +2,8 @@
 import { type CheckReport, createAcpAdapter } from '@whoa/check';
 import { createContainment } from '@whoa/tools';
 import { expect, test } from 'vitest';
-import { isNight } from '../night.ts';
 import { BIN, createHome } from '../command/terminal.ts';
+import { isNight } from '../night.ts';
 import { check, findFailed, findProblems } from './our-servers.ts';
 
 /** A service runs it for whoever asks: only a sandbox keeps a command from asking. */

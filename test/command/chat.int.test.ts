@@ -146,21 +146,24 @@ export default defineConfig({
 });
 `;
 
-test.runIf(isNight)('Ctrl-C twice abandons a call that ignores its signal, reports it, and the chat continues', async () => {
-  const own = home([[{ call: 'deaf' }], ['Once more.']]);
-  own.folder.write('config/whoa/whoa.config.mjs', DEAF);
-  const terminal = own.openTerminal();
-  await start(terminal);
-  terminal.type('Go.\n');
-  await terminal.waitFor(/▸ deaf/);
-  for (const hint of [/interrupting deaf, 2 s at most/, /settled\n›$/]) {
-    terminal.press('C-c');
-    await terminal.waitFor(hint);
-  }
-  expect(terminal.see()).toMatch(/1 abandoned[\s\S]*deaf abandoned/);
-  terminal.type('Again.\n');
-  await terminal.waitFor(/Once more\.\n✔ .*\n›$/);
-});
+test.runIf(isNight)(
+  'Ctrl-C twice abandons a call that ignores its signal, reports it, and the chat continues',
+  async () => {
+    const own = home([[{ call: 'deaf' }], ['Once more.']]);
+    own.folder.write('config/whoa/whoa.config.mjs', DEAF);
+    const terminal = own.openTerminal();
+    await start(terminal);
+    terminal.type('Go.\n');
+    await terminal.waitFor(/▸ deaf/);
+    for (const hint of [/interrupting deaf, 2 s at most/, /settled\n›$/]) {
+      terminal.press('C-c');
+      await terminal.waitFor(hint);
+    }
+    expect(terminal.see()).toMatch(/1 abandoned[\s\S]*deaf abandoned/);
+    terminal.type('Again.\n');
+    await terminal.waitFor(/Once more\.\n✔ .*\n›$/);
+  },
+);
 
 test('a paste is one message, and hostile characters in it are shown and not obeyed', async () => {
   const own = home([['Fine.']]);

@@ -127,47 +127,55 @@ test.concurrent('created over HTTP, taken over when its worker is killed, stoppe
   ]);
 });
 
-test.runIf(isNight).concurrent('an AG-UI run is answered by a worker, stopped at another server, and is cancelled at both', async ({
-  onTestFinished,
-}) => {
-  const home = await fleet(onTestFinished);
-  const [one, other] = [await serve(home), await serve(home)];
-  await work(home);
-  const message = { id: 'u1', role: 'user', content: 'Is all well?' };
-  const running = await one.ask('/api/ag-ui', { threadId: 't', runId: 'r1', messages: [message] });
-  const [task] = ((await (await one.ask('/v1/tasks')).json()) as { tasks: TaskRecord[] }).tasks;
-  const shell = await readShellPid(await other.ask(`/v1/tasks/${task!.id}/events`));
-  const stop = await other.ask('/api/ag-ui/t/stop', { runId: 'r1', reason: 'lunch' });
-  expect(await stop.json()).toEqual({ result: 'accepted' });
-  expect(await running.text()).toMatch(/Let me see\. .*"RUN_FINISHED".*"cancelled".*lunch/s);
-  expect(await one.get(task!.id)).toMatchObject({ status: 'cancelled', outcome: { reason: { via: 'ag-ui' } } });
-  await until(() => isGone(shell));
-  expect((await one.ask('/api/ag-ui/t/connect', undefined, { authorization: 'Bearer another' })).status).toBe(401);
-});
-
-test.runIf(isNight).concurrent('a worker that is stopped lets the call finish, returns the task, and exits', async ({
-  onTestFinished,
-}) => {
-  const home = await fleet(onTestFinished);
-  home.folder.write(
-    'script.json',
-    JSON.stringify([[{ call: 'bash', input: { command: 'echo begun $$; sleep 1; echo over' } }]]),
+test
+  .runIf(isNight)
+  .concurrent(
+    'an AG-UI run is answered by a worker, stopped at another server, and is cancelled at both',
+    async ({ onTestFinished }) => {
+      const home = await fleet(onTestFinished);
+      const [one, other] = [await serve(home), await serve(home)];
+      await work(home);
+      const message = { id: 'u1', role: 'user', content: 'Is all well?' };
+      const running = await one.ask('/api/ag-ui', { threadId: 't', runId: 'r1', messages: [message] });
+      const [task] = ((await (await one.ask('/v1/tasks')).json()) as { tasks: TaskRecord[] }).tasks;
+      const shell = await readShellPid(await other.ask(`/v1/tasks/${task!.id}/events`));
+      const stop = await other.ask('/api/ag-ui/t/stop', { runId: 'r1', reason: 'lunch' });
+      expect(await stop.json()).toEqual({ result: 'accepted' });
+      expect(await running.text()).toMatch(/Let me see\. .*"RUN_FINISHED".*"cancelled".*lunch/s);
+      expect(await one.get(task!.id)).toMatchObject({ status: 'cancelled', outcome: { reason: { via: 'ag-ui' } } });
+      await until(() => isGone(shell));
+      expect((await one.ask('/api/ag-ui/t/connect', undefined, { authorization: 'Bearer another' })).status).toBe(401);
+    },
   );
-  const { ask, create, get } = await serve(home);
-  const worker = await work(home, [...WORK, '--health-port', '0', '--concurrency', '1']);
-  const { health } = worker.lines.find(({ type }) => type === 'working') as { health: string };
-  const status = async (path: string): Promise<number> => (await fetch(`${health}${path}`)).status;
-  expect([await status('/healthz'), await status('/readyz'), await status('/')]).toEqual([200, 200, 404]);
-  const [id, waiting] = [await create(), await create()];
-  await readShellPid(await ask(`/v1/tasks/${id}/events`));
-  worker.kill('SIGTERM');
-  expect(await worker.closed).toEqual([0, null]);
-  expect(worker.lines.at(-1)).toMatchObject({ type: 'task-left', id, status: 'released' });
-  expect(await get(id)).toMatchObject({ status: 'init', stage: 'ready', crashes: 0, attempts: 0 });
-  expect(await get(waiting)).toMatchObject({ status: 'init', epoch: 0 });
-  const journal = await follow(await ask(`/v1/tasks/${id}/events`), (one) => JSON.stringify(one).includes('call-end'));
-  expect(journal).toMatchObject({ event: { result: { state: 'finished' } } });
-});
+
+test
+  .runIf(isNight)
+  .concurrent(
+    'a worker that is stopped lets the call finish, returns the task, and exits',
+    async ({ onTestFinished }) => {
+      const home = await fleet(onTestFinished);
+      home.folder.write(
+        'script.json',
+        JSON.stringify([[{ call: 'bash', input: { command: 'echo begun $$; sleep 1; echo over' } }]]),
+      );
+      const { ask, create, get } = await serve(home);
+      const worker = await work(home, [...WORK, '--health-port', '0', '--concurrency', '1']);
+      const { health } = worker.lines.find(({ type }) => type === 'working') as { health: string };
+      const status = async (path: string): Promise<number> => (await fetch(`${health}${path}`)).status;
+      expect([await status('/healthz'), await status('/readyz'), await status('/')]).toEqual([200, 200, 404]);
+      const [id, waiting] = [await create(), await create()];
+      await readShellPid(await ask(`/v1/tasks/${id}/events`));
+      worker.kill('SIGTERM');
+      expect(await worker.closed).toEqual([0, null]);
+      expect(worker.lines.at(-1)).toMatchObject({ type: 'task-left', id, status: 'released' });
+      expect(await get(id)).toMatchObject({ status: 'init', stage: 'ready', crashes: 0, attempts: 0 });
+      expect(await get(waiting)).toMatchObject({ status: 'init', epoch: 0 });
+      const journal = await follow(await ask(`/v1/tasks/${id}/events`), (one) =>
+        JSON.stringify(one).includes('call-end'),
+      );
+      expect(journal).toMatchObject({ event: { result: { state: 'finished' } } });
+    },
+  );
 
 test.runIf(isNight).concurrent('a worker that gets two signals ends immediately', async ({ onTestFinished }) => {
   const home = await fleet(onTestFinished);

@@ -1,6 +1,7 @@
 // `whoa mcp` and every way in which its host stops, sends requests, or disconnects.
 import { existsSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
+import { forChange } from '../night.ts';
 import { findMarked } from '../process-escapes/round.ts';
 import { type Fields, toRequest } from '../server/mcp-host.ts';
 import { openHost } from './mcp-process.ts';
@@ -153,25 +154,29 @@ test('a command that starts leaves alone what another one runs', async () => {
   expect(findMarked(mark)).toEqual([]);
 });
 
-test.each([
+const ENDS = [
   ['closes its connection in the middle of a message', 'disconnect', 'end'],
   ['sends SIGTERM', 'shutdown', 'SIGTERM'],
-] as const)('a host that does not read and %s ends it all', async (_, kind, leave) => {
-  const { mark, script } = slow('6');
-  const own = home(script);
-  const host = openHost(own, ALLOWED, { reads: false });
-  const call = toRequest('tools/call', { name: 'assistant', arguments: { prompt: 'Is all well?' } });
-  host.write(call);
-  await waitForProcesses(mark, true);
-  // More than the pipe's buffer.
-  const asks = Array.from({ length: 2_000 }, () => toRequest('tools/list', {}));
-  // The library ends a subscription with a message, even an empty one.
-  host.write(toRequest('subscriptions/listen', { notifications: {} }), ...asks);
-  if (leave === 'end') host.child.stdin.end('{"jsonrpc":"2.0","id":1,"meth');
-  else host.child.kill(leave);
-  // It has ended when its processes have: `close` would wait for the output that nothing reads.
-  await new Promise((resolve) => host.child.once('exit', resolve));
-  expect(host.child.exitCode).toBe(0);
-  expect(findMarked(mark)).toEqual([]);
-  expect(readTasks(own)).toMatchObject([{ status: 'cancelled', outcome: { reason: { kind } } }]);
-});
+] as const;
+test.each(forChange(ENDS, (_, index) => index === 0))(
+  'a host that does not read and %s ends it all',
+  async (_, kind, leave) => {
+    const { mark, script } = slow('6');
+    const own = home(script);
+    const host = openHost(own, ALLOWED, { reads: false });
+    const call = toRequest('tools/call', { name: 'assistant', arguments: { prompt: 'Is all well?' } });
+    host.write(call);
+    await waitForProcesses(mark, true);
+    // More than the pipe's buffer.
+    const asks = Array.from({ length: 2_000 }, () => toRequest('tools/list', {}));
+    // The library ends a subscription with a message, even an empty one.
+    host.write(toRequest('subscriptions/listen', { notifications: {} }), ...asks);
+    if (leave === 'end') host.child.stdin.end('{"jsonrpc":"2.0","id":1,"meth');
+    else host.child.kill(leave);
+    // It has ended when its processes have: `close` would wait for the output that nothing reads.
+    await new Promise((resolve) => host.child.once('exit', resolve));
+    expect(host.child.exitCode).toBe(0);
+    expect(findMarked(mark)).toEqual([]);
+    expect(readTasks(own)).toMatchObject([{ status: 'cancelled', outcome: { reason: { kind } } }]);
+  },
+);

@@ -169,26 +169,29 @@ test('Ctrl-C twice exits even while a call may not be cut', async () => {
   expect(JSON.parse(own.whoa(['tasks', '--json']).stdout)).toMatchObject({ status: 'cancelling' });
 });
 
-test.runIf(isNight)('a cancel from another terminal stops the run, which prints the report and exits with 130', async () => {
-  const own = home(SLOW);
-  const run = startHere(own);
-  const [, id = ''] = /whoa cancel (\S+)/.exec(await run.waitFor(/bash: begun/))!;
-  const listed = await own.main(['tasks']);
-  expect(listed.stdout).toMatch(/TOOK +TURNS +CALLS +TOKENS +TITLE\n.*running +assistant .* s +1 +1 +Is all/);
-  const cancel = await own.main(['cancel', id, '--mode', 'now', '--reason', 'wrong branch']);
-  expect(cancel.stdout).toMatch(/is being stopped[\s\S]*Stopped after .* \(user: wrong branch[\s\S]*settled/);
-  expect(cancel.status).toBe(0);
-  expect((await run.ended).status).toBe(130);
-  expect(run.see()).toMatch(
-    /Stopped after .* \(user: wrong branch, by \S+, via whoa cancel\); nothing was left behind/,
-  );
-  expect(alive(own)).toEqual([]);
-  expectEnd(await own.main(['cancel', id]), {
-    status: 1,
-    stdout: 'already ended: cancelled',
-  });
-  expectEnd(await own.main(['watch', id]), { status: 130, stdout: 'bash interrupted' });
-});
+test.runIf(isNight)(
+  'a cancel from another terminal stops the run, which prints the report and exits with 130',
+  async () => {
+    const own = home(SLOW);
+    const run = startHere(own);
+    const [, id = ''] = /whoa cancel (\S+)/.exec(await run.waitFor(/bash: begun/))!;
+    const listed = await own.main(['tasks']);
+    expect(listed.stdout).toMatch(/TOOK +TURNS +CALLS +TOKENS +TITLE\n.*running +assistant .* s +1 +1 +Is all/);
+    const cancel = await own.main(['cancel', id, '--mode', 'now', '--reason', 'wrong branch']);
+    expect(cancel.stdout).toMatch(/is being stopped[\s\S]*Stopped after .* \(user: wrong branch[\s\S]*settled/);
+    expect(cancel.status).toBe(0);
+    expect((await run.ended).status).toBe(130);
+    expect(run.see()).toMatch(
+      /Stopped after .* \(user: wrong branch, by \S+, via whoa cancel\); nothing was left behind/,
+    );
+    expect(alive(own)).toEqual([]);
+    expectEnd(await own.main(['cancel', id]), {
+      status: 1,
+      stdout: 'already ended: cancelled',
+    });
+    expectEnd(await own.main(['watch', id]), { status: 130, stdout: 'bash interrupted' });
+  },
+);
 
 test.runIf(isNight)('one call is cancelled from another terminal and the run continues', async () => {
   const own = home(SLOW);

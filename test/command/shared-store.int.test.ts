@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { forChange } from '../night.ts';
 import { borrowPostgres } from '../servers/borrow.ts';
 import { createWorkspace } from '../workspace.ts';
 import type { Ended } from './in-process.ts';
@@ -67,7 +68,7 @@ const STORES: Record<string, () => string | Promise<string>> = {
   Postgres: async () => `{ backend: 'postgres', url: ${JSON.stringify(await postgres())} }`,
 };
 
-describe.each(Object.entries(STORES))('with %s', (name, open) => {
+describe.each(forChange(Object.entries(STORES), ([name]) => name === MADE))('with %s', (name, open) => {
   test('a user with the same configuration sees the run and cancels it, with its ladder', async () => {
     const imports = name === MADE ? "import { createTaskStore } from '@whoa/tasks';" : '';
     const config = `${imports}

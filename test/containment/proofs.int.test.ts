@@ -51,12 +51,15 @@ test.runIf(IS_ROOT)('a host in another PID namespace is never taken for dead', a
   expect(findMarked(mark)).toEqual(before);
 });
 
-test.runIf(IS_ROOT && isNight)('a host inside another PID namespace leaves the folder of one outside alone', async () => {
-  await using containment = createContainment();
-  await (await containment.start({ argv: ['true'], env: {} })).end();
-  expect(say([...IN_A_NAMESPACE, ...NODE, SAY, 'true'])).toMatchObject({ survivors: 0 });
-  expect(existsSync(containment.folder())).toBe(true);
-});
+test.runIf(IS_ROOT && isNight)(
+  'a host inside another PID namespace leaves the folder of one outside alone',
+  async () => {
+    await using containment = createContainment();
+    await (await containment.start({ argv: ['true'], env: {} })).end();
+    expect(say([...IN_A_NAMESPACE, ...NODE, SAY, 'true'])).toMatchObject({ survivors: 0 });
+    expect(existsSync(containment.folder())).toBe(true);
+  },
+);
 
 test.each(found.map(({ technique }) => technique))(
   '%s: a host inside a command leaves the outer one alone, and itself',

@@ -48,17 +48,14 @@ test.each(
     ESCAPES.filter(({ name }) => CLASSES.includes(name)),
     ({ name }) => name === 'double-fork daemon',
   ),
-)(
-  'no process survives inside: $name',
-  async (escapeKind) => {
-    await using containment = createContainment({
-      sandbox: { kind: 'workspace', readable: [import.meta.dirname.replace(/containment$/, 'process-escapes')] },
-    });
-    const { survivors, zombies, verified } = await runRound(escapeKind, containment);
-    expect({ survivors, zombies }).toEqual({ survivors: 0, zombies: 0 });
-    expect(verified).toBe('namespace');
-  },
-);
+)('no process survives inside: $name', async (escapeKind) => {
+  await using containment = createContainment({
+    sandbox: { kind: 'workspace', readable: [import.meta.dirname.replace(/containment$/, 'process-escapes')] },
+  });
+  const { survivors, zombies, verified } = await runRound(escapeKind, containment);
+  expect({ survivors, zombies }).toEqual({ survivors: 0, zombies: 0 });
+  expect(verified).toBe('namespace');
+});
 
 test('a cancel ends a command inside the sandbox, and keeps its output', async () => {
   using workspace = createWorkspace();
@@ -253,29 +250,32 @@ const READS = [
   ['read-only', false],
   ['workspace', false],
 ] as const;
-test.each(forChange(READS, ([kind]) => kind !== 'read-only'))('in the sandbox %s, the keys of the host can be read by commands: %s', (kind, isRead) => {
-  using home = createHome();
-  // The result would redact the key, so the command only prints whether it has it.
-  const command =
-    "tr '\\0' '\\n' </proc/$PPID/environ 2>/dev/null | grep -q ^MY_KEY=SECRET && echo found || echo nothing";
-  const script = [
-    [{ call: 'bash', input: { command } }],
-    [{ call: 'write', input: { path: 'a', content: '' } }],
-    ['Done.'],
-  ];
-  home.folder.write('project/script.json', JSON.stringify(script));
-  const [file = '', ...bin] = BIN;
-  const args = ['run', '--yes', '--sandbox', kind, '--model', 'scripted:script.json', 'hi'];
-  const env = { ...home.env, MY_KEY: 'SECRET' };
-  const { stderr } = spawnSync(file, [...bin, ...args], {
-    cwd: home.folder.at('project'),
-    env,
-    input: '',
-    encoding: 'utf8',
-  });
-  expect(stderr).toContain(isRead ? '│ found' : '│ nothing');
-  expect(existsSync(home.folder.at('project/a'))).toBe(kind !== 'read-only');
-});
+test.each(forChange(READS, ([kind]) => kind !== 'read-only'))(
+  'in the sandbox %s, the keys of the host can be read by commands: %s',
+  (kind, isRead) => {
+    using home = createHome();
+    // The result would redact the key, so the command only prints whether it has it.
+    const command =
+      "tr '\\0' '\\n' </proc/$PPID/environ 2>/dev/null | grep -q ^MY_KEY=SECRET && echo found || echo nothing";
+    const script = [
+      [{ call: 'bash', input: { command } }],
+      [{ call: 'write', input: { path: 'a', content: '' } }],
+      ['Done.'],
+    ];
+    home.folder.write('project/script.json', JSON.stringify(script));
+    const [file = '', ...bin] = BIN;
+    const args = ['run', '--yes', '--sandbox', kind, '--model', 'scripted:script.json', 'hi'];
+    const env = { ...home.env, MY_KEY: 'SECRET' };
+    const { stderr } = spawnSync(file, [...bin, ...args], {
+      cwd: home.folder.at('project'),
+      env,
+      input: '',
+      encoding: 'utf8',
+    });
+    expect(stderr).toContain(isRead ? '│ found' : '│ nothing');
+    expect(existsSync(home.folder.at('project/a'))).toBe(kind !== 'read-only');
+  },
+);
 
 test('a name on the list that resolves to an internal address is rejected', async ({ skip }) => {
   const names = readFileSync('/etc/hosts', 'utf8').matchAll(/^127\.[\d.]+\s+(\S+)/gm);

@@ -113,16 +113,19 @@ const WAYS: readonly (readonly [title: string, way: string, end: (host: ChildPro
   ['crashes', 'crash', (host) => host.stdin!.write('go')],
 ];
 
-test.each(forChange(WAYS, ([title]) => /SIGKILL|group|Ctrl-C|crashes/.test(title)))('no process survives a host that %s', async (title, way, end) => {
-  const { host, mark, directory } = await startHost(way);
-  await until(() => isListening(findWatchdog(host)!), 20_000);
-  const limitMs = Math.max(MAX_SURVIVE_MS, 10 * measureBareStart());
-  end(host);
-  const ms = await until(() => findMarked(mark).length === 0, 10_000);
-  console.log(`host ${title}: all dead after ${ms.toFixed(0)} ms`);
-  expect(ms).toBeLessThan(limitMs);
-  await until(() => !existsSync(directory), 5_000);
-});
+test.each(forChange(WAYS, ([title]) => /SIGKILL|group|Ctrl-C|crashes/.test(title)))(
+  'no process survives a host that %s',
+  async (title, way, end) => {
+    const { host, mark, directory } = await startHost(way);
+    await until(() => isListening(findWatchdog(host)!), 20_000);
+    const limitMs = Math.max(MAX_SURVIVE_MS, 10 * measureBareStart());
+    end(host);
+    const ms = await until(() => findMarked(mark).length === 0, 10_000);
+    console.log(`host ${title}: all dead after ${ms.toFixed(0)} ms`);
+    expect(ms).toBeLessThan(limitMs);
+    await until(() => !existsSync(directory), 5_000);
+  },
+);
 
 test('no process survives a host that is killed before its watchdog is up', async () => {
   const { host, mark, directory } = await startHost('wait');

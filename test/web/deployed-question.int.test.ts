@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { expect, test } from 'vitest';
-import { forChange } from '../night.ts';
+import { isNight } from '../night.ts';
 import { readLines } from '../promises/fixture.ts';
 import { borrowPostgres } from '../servers/borrow.ts';
 import { type Child, startProgram } from '../tasks/child.ts';
@@ -44,7 +44,7 @@ async function openShop(stack: AsyncDisposableStack, kind: 'loop' | 'agent') {
   return { start, paid };
 }
 
-test.each(forChange(['loop', 'agent'] as const, (kind) => kind === 'loop'))(
+test.runIf(isNight).each(['loop', 'agent'] as const)(
   'asked on a server that is deployed away, answered by another tab: the same message continues (%s)',
   async (kind) => {
     await using stack = new AsyncDisposableStack();

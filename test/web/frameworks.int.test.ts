@@ -10,7 +10,7 @@ import { type BuildOptions, build, type Plugin, stop } from 'esbuild';
 import type { Browser, Page, Route } from 'playwright-core';
 import { compile, compileModule } from 'svelte/compiler';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isNight } from '../night.ts';
+import { forChange, isNight } from '../night.ts';
 import { until } from '../promises/fixture.ts';
 import { launchBrowser } from './chat-page.ts';
 import { fileFor } from './files.ts';
@@ -140,7 +140,7 @@ async function lose(page: Page): Promise<() => Promise<void>> {
   };
 }
 
-describe.each(Object.keys(PAGES))('%s', (name) => {
+describe.each(forChange(Object.keys(PAGES), (name) => name === 'vue'))('%s', (name) => {
   let script: string;
   beforeAll(async () => {
     ({ script } = await bundle(PAGES[name]!));
