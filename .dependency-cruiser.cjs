@@ -45,7 +45,7 @@ const postgresConnection = '^packages/tasks/src/ledger/postgres/connection/';
 const aboveLedger = Object.keys(tasksFolders).filter((name) => !['bus', 'ledger', 'cancellations'].includes(name));
 /** The folders of packages that are entries: what their index lists is public. */
 const entries =
-  'addresses|approval|client|compat|embed|internal|model|proxy|store|telemetry|testing|transport|view|webhooks';
+  'addresses|approval|client|effects|compat|embed|internal|model|proxy|store|telemetry|testing|transport|view|webhooks';
 
 const arrows = (table, where) =>
   Object.entries(table).map(([from, allowed]) => ({

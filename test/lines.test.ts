@@ -12,9 +12,9 @@ interface Ceiling {
 }
 
 const CEILINGS: Readonly<Record<string, Ceiling>> = {
-  core: { budget: 8_800, now: 8_921 },
-  'ai-sdk': { budget: 2_400, now: 2_539 },
-  tools: { budget: 7_500, now: 8_965 },
+  core: { budget: 8_800, now: 9_108 },
+  'ai-sdk': { budget: 2_400, now: 2_542 },
+  tools: { budget: 7_500, now: 8_974 },
   tasks: { budget: 17_500, now: 20_242 },
   bullmq: { budget: 600 },
   acp: { budget: 4_300, now: 4_432 },
@@ -49,7 +49,7 @@ test.for(Object.entries(CEILINGS))('%s stays within its lines', ([name, { budget
 });
 
 /** How many names the entries of all packages may export together, and how many some of them may. */
-const MAX_NAMES = 343;
+const MAX_NAMES = 348;
 const MAX_NAMES_BY_ENTRY: Readonly<Record<string, number>> = { '@whoa/core': 40 };
 /** For our own packages: not counted above. */
 const MAX_INTERNAL_NAMES = 88;

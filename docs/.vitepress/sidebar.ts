@@ -49,6 +49,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
     group('Tools', [
       page('Write a tool', '/guides/tools/write-a-tool'),
       page('Kill the whole process tree', '/how-to/kill-the-process-tree'),
+      page('Make a call safe to ask about', '/guides/tools/find-out'),
       page('Shell and processes', '/guides/tools/processes'),
       page('Sandbox', '/guides/tools/sandbox'),
       page('Files', '/guides/tools/files'),

@@ -20,6 +20,15 @@ declare const taskId: string;
 declare const sha256: string;
 declare const channel: import('@whoa/tasks/compat').EventChannel;
 
+/** A payment provider's client. */
+declare const payments: {
+  charge(request: { readonly cents: number; readonly idempotencyKey: string }): Promise<string>;
+  search(query: {
+    readonly idempotencyKey: string;
+    readonly signal: AbortSignal;
+  }): Promise<{ readonly status: string; readonly cents: number } | undefined>;
+};
+
 declare function readSession(request: Request): Promise<{ readonly user: string } | undefined>;
 
 declare const history: import('@whoa/server').ChatHistory;

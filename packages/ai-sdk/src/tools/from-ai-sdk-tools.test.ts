@@ -27,6 +27,16 @@ test('a tool of the AI SDK works for an agent of ours', async () => {
   expect(fromAiSdkTools({ add })[0]).toMatchObject({ name: 'add', description: 'Adds', effects: 'execute' });
 });
 
+test('a tool gets the key of its effect beside its call id', async () => {
+  const keyed = tool({
+    inputSchema: z.object({}),
+    execute: (_, options) => (options as unknown as { effectKey: string }).effectKey,
+  });
+  const [first, second] = [await callOnce(keyed, {}), await callOnce(keyed, {})];
+  expect(first.content).toMatch(/^.{32,}$/);
+  expect(second.content).not.toBe(first.content);
+});
+
 test('the model gets an error for an invalid input', async () => {
   const add = tool({ inputSchema: z.object({ a: z.number() }), execute: () => 'never' });
   expect(await callOnce(add, { a: 'one' })).toMatchObject({ state: 'not-started', isError: true });

@@ -76,7 +76,7 @@ export function fromAiSdkTools(
     const definition: ToolDefinition<unknown> = {
       ...(about as ToolDefinition<unknown>),
       async execute(input, call) {
-        const result = execute(input, optionsFor(call));
+        const result = execute(input, { ...optionsFor(call), effectKey: call.effectKey });
         const show = (value: unknown): void => call.update(toToolResult(value));
         const output = isAsyncIterable(result) ? await readStream(result, call, show) : await result;
         return toModelResult(tool, { toolCallId: call.callId, input, output });

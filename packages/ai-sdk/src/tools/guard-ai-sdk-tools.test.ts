@@ -33,6 +33,11 @@ test('a tool that is left alone returns and fails as it would', async () => {
   const { run, calls, token } = setUp((input, options) => Promise.resolve({ input, ...options }));
   expect(await run({ messages: [] })).toMatchObject({ input: { x: 1 }, toolCallId: 'a', messages: [] });
   expect(calls.find('a')).toMatchObject({ tool: 'slow', state: 'finished', output: { input: { x: 1 } } });
+  // A key for its effect, which a provider can know it by.
+  const { effectKey } = calls.find('a')!;
+  expect(calls.find('a')).toMatchObject({ output: { effectKey } });
+  await run({ toolCallId: 'b' });
+  expect(calls.find('b')!.effectKey).not.toBe(effectKey);
   const boom = new Error('boom');
   const failing = setUp(() => {
     throw boom;

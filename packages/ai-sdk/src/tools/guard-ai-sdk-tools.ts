@@ -93,7 +93,7 @@ function guardExecute(name: string, execute: Execute, options: Guarding): Execut
   return (input, call) => {
     let relay: Relay | undefined;
     const work = (context: WorkContext): unknown => {
-      const result = execute(input, { ...call, abortSignal: context.signal });
+      const result = execute(input, { ...call, abortSignal: context.signal, effectKey: record.effectKey });
       if (!isAsyncIterable(result)) return result;
       const shown = new Relay();
       relay = shown;

@@ -1,5 +1,5 @@
 import type { CancelReason } from '@whoa/core';
-import type { CallState, LateResults } from '@whoa/core/embed';
+import { type CallState, type LateResults, systemWorld } from '@whoa/core/embed';
 import { type AiSdkMessage, type CallTrace, fingerprint, isSameWork, positionAfter } from './call-sites.ts';
 
 /** What is known about one call of a guarded tool. */
@@ -11,6 +11,8 @@ export interface CallRecord {
   /** The id that `closeOpenCalls` gave it, if the loop's was not valid. */
   readonly renamedTo?: string;
   readonly tool: string;
+  /** The idempotency key of its effect, which its `execute` gets as `options.effectKey`. */
+  readonly effectKey: string;
   readonly state: 'running' | CallState;
   /** Its return value, if it `finished`. */
   readonly output?: unknown;
@@ -102,7 +104,9 @@ export function createCallRecords(options: { maxRecords?: number | undefined } =
     hasTool: (tool) => tools.has(tool),
     begin(call) {
       const { toolCallId, tool, messages, trace = toTrace(call) } = call;
-      const record: CallRecord = { callId: `call-${++started}`, toolCallId, tool, state: 'running', trace };
+      const effectKey = systemWorld.createId();
+      const callId = `call-${++started}`;
+      const record: CallRecord = { callId, toolCallId, tool, effectKey, state: 'running', trace };
       if (messages !== undefined) replies.set(messages, [...(replies.get(messages) ?? []), record]);
       return write(record);
     },

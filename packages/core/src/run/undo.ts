@@ -132,9 +132,9 @@ async function undoNow(
   within: UndoWithin,
 ): Promise<UndoState> {
   const { callId, tool } = call;
-  const { input, details } = findUndoData(call)!;
+  const { input, details, effectKey } = findUndoData(call)!;
   await within.beforeUndo?.({ callId, tool });
   const result = { ...call, input, ...(details !== undefined && { details }) };
-  await tools.get(tool)!.undo!(result, { callId, workId, signal: within.token.signal, context });
+  await tools.get(tool)!.undo!(result, { callId, effectKey, workId, signal: within.token.signal, context });
   return 'undone';
 }

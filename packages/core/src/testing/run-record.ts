@@ -73,8 +73,7 @@ export class RunRecord {
         this.#callEnd(event.result);
         break;
       case 'call-ended-late':
-        if (this.#ends.get(event.callId)?.state !== 'unknown')
-          this.#broken('P10', `${event.callId} was late but not abandoned`);
+        if (!this.#wasAbandoned(event.callId)) this.#broken('P10', `${event.callId} was late but not abandoned`);
         break;
       case 'undo-end':
         this.#audit.toldUndo(event.callId, event.state);
@@ -103,6 +102,12 @@ export class RunRecord {
     this.#sameReason(receipt.reason, `an '${receipt.result}' receipt`);
   }
 
+  /** What a tool found out says nothing about its code: that may still run. */
+  #wasAbandoned(callId: string): boolean {
+    const end = this.#ends.get(callId);
+    return end?.state === 'unknown' || end?.foundOut !== undefined;
+  }
+
   outcome(outcome: Outcome): void {
     this.#given = outcome;
   }
@@ -113,8 +118,7 @@ export class RunRecord {
     // An undo may be requested after the end.
     if (this.#outcome === undefined || phase.startsWith('undo')) return;
     if (phase === 'begin') this.#broken('P4', `the tool of ${callId} began after the end`);
-    else if (this.#ends.get(callId)?.state !== 'unknown')
-      this.#broken('P4', `the tool of ${callId} ran on after the end`);
+    else if (!this.#wasAbandoned(callId)) this.#broken('P4', `the tool of ${callId} ran on after the end`);
   }
 
   finish({ undoTimeoutMs = 0, cleanupTimeoutMs = CLEANUP_MS }: CheckOptions): void {

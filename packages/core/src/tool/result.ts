@@ -43,6 +43,8 @@ export interface CallResult {
   readonly redacted?: number;
   readonly startedAt?: number;
   readonly endedAt: number;
+  /** When its tool found out how it ended, after that was unknown. */
+  readonly foundOut?: { readonly at: number };
 }
 
 /**

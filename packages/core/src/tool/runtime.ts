@@ -1,5 +1,6 @@
 import { type AppContext, contextRule } from '../stop/app-context.ts';
 import { CLEANUP_MS } from '../stop/bounded/cleanup.ts';
+import { createEffectKeys } from '../stop/bounded/effect-key.ts';
 import { createLateResults, type LateResults, lateResultsRule } from '../stop/bounded/late-results.ts';
 import { systemWorld, type World, worldRule } from '../stop/clock.ts';
 import { CancelledError } from '../stop/errors.ts';
@@ -145,6 +146,7 @@ export function buildRuntime(options: WithNested<RuntimeOptions, ParentRun>): Ru
     parent: options[NESTED],
     forget: (callId) => live.delete(callId),
     cleanupTimeoutMs: options.cleanupTimeoutMs ?? CLEANUP_MS,
+    createEffectKey: createEffectKeys(() => world.createId()),
   };
 
   return {

@@ -39,6 +39,11 @@ export interface ToolContext extends WorkContext {
   readonly workId?: string | undefined;
   /** The context that its run was started with. */
   readonly context?: AppContext | undefined;
+  /**
+   * Identifies the effect of this call in the outside world: an idempotency key. No other call has it, and the call keeps it on
+   * every worker, in every retry, and for its undo.
+   */
+  readonly effectKey: string;
   /** The preview shown to the user who approved the call, if a user was asked. */
   readonly approvedPreview?: CallPreview | undefined;
   /** Shows a partial result. It is kept if the call is interrupted. */
@@ -56,9 +61,24 @@ export interface QuestionContext {
 
 interface UndoContext extends QuestionContext {
   readonly callId: string;
+  /** As in `ToolContext`. An older journal may have none. */
+  readonly effectKey?: string | undefined;
   /** As in `ToolContext`. */
   readonly workId?: string | undefined;
 }
+
+/** The context of a `findOut`: the call that it is about, and a signal that aborts when the look must end. */
+export interface FindOutContext extends Omit<UndoContext, 'effectKey'> {
+  /** The key that `execute` had. */
+  readonly effectKey: string;
+  readonly startedAt: number;
+}
+
+/** What a look at the outside world found about a call. */
+export type Finding =
+  | { readonly found: 'finished'; readonly result: RawResult }
+  | { readonly found: 'not-started' }
+  | { readonly found: 'unknown' };
 
 /** A tool as agents and runtimes use it. Create one with `defineTool`. */
 export interface Tool<Input = unknown> {
@@ -95,6 +115,12 @@ export interface Tool<Input = unknown> {
   preview?(input: Input, context: QuestionContext): CallPreview | Promise<CallPreview>;
   /** Undoes a completed call. Starts at most once per call. */
   undo?(result: ToolResult & { readonly input: Input }, context: UndoContext): Promise<void> | void;
+  /**
+   * Finds out whether a call whose end is unknown took effect, from evidence outside: a provider's record, a table of your own. It
+   * never starts, repeats or changes the effect. Return `finished(result)`, `notStarted()` or `stillUnknown()` from
+   * `@whoa/core/effects`.
+   */
+  findOut?(input: Input, context: FindOutContext): Finding | Promise<Finding>;
   /** Whether an undo that was cut off may be started again. */
   readonly undoRepeatable: boolean;
 }
@@ -198,7 +224,7 @@ const toolRule: settings.Rule = (value, field) => {
   const tool: Record<string, unknown> = {
     ...settings.readSettings<Tool>(value, TOOL_RULES, { within: field, allowUnknown: true }),
   };
-  for (const name of ['needsApproval', 'exclusive', 'execute', 'preview', 'undo']) {
+  for (const name of ['needsApproval', 'exclusive', 'execute', 'preview', 'undo', 'findOut']) {
     const method = tool[name];
     if (typeof method === 'function' && method !== hasNoCode) tool[name] = method.bind(value) as unknown;
   }
@@ -239,6 +265,7 @@ const TOOL_RULES: settings.Rules<Tool> = {
   execute: settings.callback,
   undo: settings.callback,
   undoRepeatable: settings.flag,
+  findOut: settings.callback,
 };
 
 function isToolName(value: unknown): boolean {

@@ -27,7 +27,12 @@ export interface ServerCall {
   readonly args: Record<string, unknown>;
   readonly onProgress: (progress: Progress) => void;
   readonly token: CancellationToken;
+  /** Sent to the server, if given. */
+  readonly effectKey?: string;
 }
+
+/** Where a call carries its idempotency key. */
+const EFFECT_KEY = 'whoa/effectKey';
 
 export interface ExtensionRequest<T extends StandardSchemaV1> {
   readonly method: string;
@@ -70,13 +75,15 @@ export class McpConnection implements AsyncDisposable {
     }
   }
 
-  async call({ name, args, onProgress, token }: ServerCall): Promise<CallToolResult> {
+  async call({ name, args, onProgress, token, effectKey }: ServerCall): Promise<CallToolResult> {
     if (this.#tools.isStale) await this.#listAgain(token);
     this.#tools.check(name);
     const options = { onprogress: onProgress, timeout: REQUEST_MS };
+    const _meta = effectKey === undefined ? undefined : { [EFFECT_KEY]: effectKey };
     return this.#use(
       token,
-      ({ client }, signal) => client.callTool({ name, arguments: args }, { ...options, signal }),
+      ({ client }, signal) =>
+        client.callTool({ name, arguments: args, ...(_meta && { _meta }) }, { ...options, signal }),
       { mayStartTask: true },
     );
   }

@@ -173,6 +173,22 @@ test('an HTTP server that went away fails the call, and the next call finds it w
   await second.stop();
 });
 
+test.each([true, false])('an idempotency key goes to the server only if asked for (%s)', async (sendsEffectKeys) => {
+  await using opened = await openTestServer('stdio', { sendsEffectKeys });
+  const keys: string[] = [];
+  const pid = opened.tool('pid');
+  const seen: Tool = {
+    ...pid,
+    execute: (input, context) => {
+      keys.push(context.effectKey);
+      return pid.execute(input, context);
+    },
+  };
+  const { content } = await callTool(seen, {});
+  const [, key] = (content as string).split(' ');
+  expect([key]).toEqual(sendsEffectKeys ? keys : [undefined]);
+});
+
 test('a server that does not exist, or sends nothing, is reported in time and leaves nothing', async () => {
   const command = { type: 'stdio', command: '/no/such/server' } as const;
   await expect(createMcpTools({ name: 'gone', transport: command })).rejects.toThrow(

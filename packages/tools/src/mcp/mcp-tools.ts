@@ -26,6 +26,8 @@ export interface McpOptions {
   readonly callTimeoutMs?: number | undefined;
   /** Answers a task of the server that asks yes or no. Without it, a task that asks is cancelled and its call fails. */
   readonly approve?: McpApprove | undefined;
+  /** Whether calls carry their idempotency key, as `_meta['whoa/effectKey']`. Defaults to `false`. */
+  readonly sendsEffectKeys?: boolean | undefined;
   /** The containment of a stdio server. Share that of the host. Defaults to a new one for this server. */
   readonly containment?: Containment | undefined;
   readonly clock?: Clock | undefined;
@@ -88,11 +90,10 @@ export async function createMcpTools(options: McpOptions): Promise<McpTools> {
     });
     checkToolSizes(name, found);
     const names = new Names(name);
-    const { approve } = options;
+    const { approve, sendsEffectKeys = false } = options;
+    const shared = { connection, trustHints, callTimeoutMs, approve, sendsEffectKeys };
     return {
-      tools: found.map((tool) =>
-        toolFromMcp(tool, { name: names.take(tool.name), connection, trustHints, callTimeoutMs, approve }),
-      ),
+      tools: found.map((tool) => toolFromMcp(tool, { ...shared, name: names.take(tool.name) })),
       program: transport.type === 'stdio' ? transport.command : undefined,
       [Symbol.asyncDispose]: close,
     };

@@ -16,6 +16,7 @@ export interface McpToolOptions {
   readonly trustHints: boolean;
   readonly callTimeoutMs: number;
   readonly approve: McpApprove | undefined;
+  readonly sendsEffectKeys: boolean;
 }
 
 /** Converts a server's tool to one of ours. The server validates the input. */
@@ -30,13 +31,13 @@ export function toolFromMcp(tool: McpTool, options: McpToolOptions): Tool {
     effects: toEffects(hints),
     replay: hints.readOnlyHint === true || hints.idempotentHint === true ? 'safe' : 'never',
     timeoutMs: callTimeoutMs,
-    async execute(args, { token, update }) {
+    async execute(args, { token, update, effectKey }) {
       let shown: ToolResult | undefined;
       try {
         const onProgress = (progress: Parameters<typeof describeProgress>[0]): void =>
           update((shown = describeProgress(progress)));
         const onStatus = (content: string): void => update((shown = { content }));
-        const call = { name: tool.name, args, onProgress, token };
+        const call = { name: tool.name, args, onProgress, token, ...(options.sendsEffectKeys && { effectKey }) };
         return resultFromMcp(await callOrFollow(connection, call, { approve, onStatus }));
       } catch (error) {
         if (!token.isCancelled) {

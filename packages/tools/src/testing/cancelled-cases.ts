@@ -118,6 +118,7 @@ function bareContext(token: CancellationToken): { context: ToolContext; tidy: ()
     token,
     signal: token.signal,
     callId: 'trial',
+    effectKey: 'trial',
     update: () => undefined,
     emitNested: () => undefined,
     defer: (cleanup) => cleanups.push(cleanup),

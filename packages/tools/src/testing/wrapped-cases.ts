@@ -51,10 +51,10 @@ export const wrappedCases: readonly CaseDefinition[] = [
 function deafened(tool: Tool, { hidden, released }: { hidden: CancellationToken; released: Promise<void> }): Tool {
   return {
     ...interruptible(tool),
-    async execute(input, { callId, update, emitNested }) {
+    async execute(input, { callId, effectKey, update, emitNested }) {
       try {
-        const context = { callId, update, emitNested, token: hidden, signal: hidden.signal, defer: () => undefined };
-        return await tool.execute(input, context);
+        const own = { callId, effectKey, update, emitNested };
+        return await tool.execute(input, { ...own, token: hidden, signal: hidden.signal, defer: () => undefined });
       } finally {
         await released;
       }

@@ -15,6 +15,8 @@ export interface StoppedCall {
   /** The cancel had to wait for it, because it must not be interrupted. */
   readonly wasWaitedFor: boolean;
   readonly undo?: UndoState;
+  /** It was unknown how it ended, and its tool found out. */
+  readonly foundOut?: true;
   /** Why the undo failed. */
   readonly undoError?: string;
   /** Operating-system processes the call ended, if it had any. */
@@ -119,6 +121,7 @@ function describeCall(call: StoppedCall): string {
   const words = [
     `${STATE_WORDS[call.state] ?? call.state}${call.wasWaitedFor ? ' (waited for: it must not be cut)' : ''}`,
   ];
+  if (call.foundOut) words.push('found out afterwards');
   if (call.processesEnded) words.push(`${count(call.processesEnded)} ended`);
   if (call.survivors) words.push(`${count(call.survivors)} may survive`);
   if (call.unverified) words.push('not verified');

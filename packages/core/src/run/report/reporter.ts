@@ -118,7 +118,9 @@ export class StopReporter {
     const { tool, state, endedAt } = result;
     const callId = way.ids + result.callId;
     this.#states.set(callId, state);
-    const call: SeenCall = { callId, tool: way.tools + tool, state, at: endedAt, ...findProcesses(result) };
+    const { foundOut } = result;
+    const known = { ...(foundOut && { foundOut: true as const }), ...findProcesses(result) };
+    const call: SeenCall = { callId, tool: way.tools + tool, state, at: foundOut?.at ?? endedAt, ...known };
     // Of the calls that ended before the cancel, report only those that may still be running.
     if (this.#cancelledAt !== undefined || state === 'unknown' || call.survivors) this.#calls.set(callId, call);
   }

@@ -61,14 +61,14 @@ export type BoundedResult<T> =
  * time limit, and checks once more. Work that is still pending is abandoned: its end is `unknown`, and a late result
  * changes nothing.
  */
-export async function runBounded<T, Meaning>(work: BoundedWork<T, Meaning>): Promise<Meaning> {
+export async function runBounded<T, Meaning>(work: BoundedWork<T, Meaning>): Promise<Awaited<Meaning>> {
   const { token } = work;
-  if (token.isCancelled) return work.onEnd({ state: 'not-started', reason: token.reason! });
+  if (token.isCancelled) return work.onEnd({ state: 'not-started', reason: token.reason! }) as Awaited<Meaning>;
   let own: CancellationToken;
   try {
     own = createOwnToken(work);
   } catch (error) {
-    return work.onEnd({ state: 'refused', error });
+    return work.onEnd({ state: 'refused', error }) as Awaited<Meaning>;
   }
   const cleanups = new Cleanups(work);
   const warning = warnWhenCancelMustWait(work);
@@ -90,7 +90,7 @@ export async function runBounded<T, Meaning>(work: BoundedWork<T, Meaning>): Pro
   }
   // Call this after disposing the work's token: a listener for the end may cancel, and that no longer concerns this
   // work.
-  return work.onEnd(truth);
+  return work.onEnd(truth) as Awaited<Meaning>;
 }
 
 /** Checks that work that Whoa always waits for has a time limit. */

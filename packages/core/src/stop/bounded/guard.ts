@@ -26,11 +26,19 @@ export interface GuardOptions {
   readonly lateResults?: LateResults | undefined;
   /** The unique key in the late results. Defaults to a generated one. */
   readonly key?: string | undefined;
+  /** The idempotency key that the function gets: pass that of an earlier attempt again. Defaults to a new one. */
+  readonly effectKey?: string | undefined;
   /** Called when a cancel has to wait for this `finish` work. */
   readonly onWait?: ((level: StopLevel, reason: CancelReason) => void) | undefined;
   /** Cancels the work: a token, a signal (which means `now`), or both. */
   readonly token?: CancellationToken | undefined;
   readonly signal?: AbortSignal | undefined;
+}
+
+/** The context of a guarded function. */
+export interface GuardContext extends WorkContext {
+  /** Identifies its effect in the outside world: an idempotency key. */
+  readonly effectKey: string;
 }
 
 /**
@@ -54,16 +62,20 @@ export interface GuardOptions {
  * });
  * ```
  */
-export async function guard<T>(execute: (context: WorkContext) => T | PromiseLike<T>, given: GuardOptions): Promise<T> {
+export async function guard<T>(
+  execute: (context: GuardContext) => T | PromiseLike<T>,
+  given: GuardOptions,
+): Promise<T> {
   callback(execute, 'execute');
   const options = readSettings<GuardOptions>(given, GUARD_RULES);
   checkFinishBound(options);
   const { name, whenCancelled, timeoutMs, graceMs, cleanupTimeoutMs = CLEANUP_MS } = options;
   const token = tokenFor(options, { name });
   try {
-    const shared = { execute, token, name, whenCancelled, timeoutMs, graceMs, cleanupTimeoutMs };
+    const shared = { token, name, whenCancelled, timeoutMs, graceMs, cleanupTimeoutMs };
     return await runBounded<T, T>({
       ...shared,
+      execute: (context) => execute(Object.assign(context, { effectKey: options.effectKey ?? systemWorld.createId() })),
       onCleanupError: warn,
       ...(options.onWait && { onWait: options.onWait }),
       onEnd(end) {
@@ -87,6 +99,7 @@ const GUARD_RULES: Rules<GuardOptions> = {
   cleanupTimeoutMs: shieldMs,
   lateResults: lateResultsRule,
   key: nonEmptyText,
+  effectKey: nonEmptyText,
   onWait: callback,
   ...SOURCE_RULES,
 };

@@ -16,6 +16,8 @@ export interface Call {
   readonly input: unknown;
   readonly dependsOn?: readonly string[];
   readonly exclusive?: readonly string[];
+  /** The effect key that it was started with before, on another worker. */
+  readonly effectKey?: string;
 }
 
 const CALL = 'a call: { id, tool, input }, and optionally dependsOn and exclusive, which are lists of strings';
@@ -31,8 +33,8 @@ const callsRule = safely((given, field) => {
   const calls: Call[] = [];
   for (let index = 0; index < given.length; index++) {
     const call = { ...(given[index] as Call) };
-    const { id, tool, dependsOn, exclusive } = call;
-    const isNamed = typeof id === 'string' && typeof tool === 'string';
+    const { id, tool, dependsOn, exclusive, effectKey = '' } = call;
+    const isNamed = typeof id === 'string' && typeof tool === 'string' && typeof effectKey === 'string';
     if (!isNamed || !isTexts(dependsOn) || !isTexts(exclusive))
       throw unexpected(`${field}[${index}]`, given[index], CALL);
     calls.push(call);
@@ -77,7 +79,10 @@ export interface Approve {
 export type AnswerCall = (request: ApprovalRequest, context: QuestionContext) => unknown;
 
 /** Awaited before every call starts, whatever its effects. If `beforeCall` rejects, the call is not started. */
-export type BeforeCall = (call: Call, context: { readonly tool: Tool; readonly signal: AbortSignal }) => unknown;
+export type BeforeCall = (
+  call: Call,
+  context: { readonly tool: Tool; readonly signal: AbortSignal; readonly effectKey: string },
+) => unknown;
 
 /** What a call needs from its runtime. */
 export interface CallScope {
@@ -98,4 +103,5 @@ export interface CallScope {
   /** Called when the call has ended: it can no longer be stopped. */
   readonly forget: (callId: string) => void;
   readonly cleanupTimeoutMs: number;
+  readonly createEffectKey: () => string;
 }

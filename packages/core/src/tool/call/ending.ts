@@ -20,7 +20,7 @@ import type { Call } from './call.ts';
 /** How work that started ended. */
 export type StartedResult = Exclude<BoundedResult<unknown>, { readonly state: 'not-started' | 'refused' }>;
 
-interface StartedCall {
+export interface StartedCall {
   readonly about: Pick<CallResult, 'callId' | 'tool' | 'startedAt' | 'endedAt'>;
   readonly effects: Effects;
   /** The call was a nested run: its error says how that ended, and carries its result so far. */
@@ -141,6 +141,12 @@ function findPartial(error: unknown): ToolResult | undefined {
 export function notStarted(call: Call, token: CancellationToken, tool?: Pick<Tool, 'answeredBy'>): CallResult {
   const state = tool?.answeredBy === 'client' ? 'unknown' : 'not-started';
   return unstarted(call, token, stopped(state, token.reason!));
+}
+
+/** The result of a call that is proved to have had no effect, and to have none later. */
+export function withoutEffect(about: StartedCall['about']): CallResult {
+  const content = 'It did not take effect, and cannot any more: its tool found out.';
+  return { ...about, state: 'not-started', content, isError: true };
 }
 
 /** The result of a call that could not start, with its own reason. */

@@ -5,6 +5,7 @@ import { unexpected } from '../../stop/settings.ts';
 import type { StopLevel } from '../../stop/token/level.ts';
 import type { CancelReason, CancelReasonLike } from '../../stop/token/reason.ts';
 import type { CancelReceipt, WholeCancelOptions } from '../../stop/token/receipt.ts';
+import { shield } from '../../stop/token/shield.ts';
 import type { CancellationToken } from '../../stop/token/token.ts';
 import { normalizeResult } from '../normalize.ts';
 import { type Redact, redactResult } from '../redact.ts';
@@ -12,7 +13,16 @@ import type { CallResult, ToolResult } from '../result.ts';
 import type { CallPreview, RawResult, Tool, ToolContext } from '../tool.ts';
 import type { PlannedCall } from '../waves.ts';
 import type { Call, CallScope } from './call.ts';
-import { notStarted, refused, toEnding } from './ending.ts';
+import {
+  type Ending,
+  notStarted,
+  refused,
+  type StartedCall,
+  type StartedResult,
+  toEnding,
+  withoutEffect,
+} from './ending.ts';
+import { FIND_OUT_MS, look } from './find-out.ts';
 import { NESTED, type NestedContext, type NestedRun, type WithNested } from './nested.ts';
 import { saveUndoData } from './undo-data.ts';
 
@@ -32,7 +42,7 @@ export interface Prepared {
 type Writable<T> = { -readonly [Field in keyof T]: T[Field] };
 
 /** One call of an execution, from the request to its result. */
-export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall {
+export class LiveCall implements BoundedWork<RawResult, CallResult | Promise<CallResult>>, PlannedCall {
   readonly call: Call;
   readonly tool: Tool;
   readonly id: string;
@@ -55,6 +65,8 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
   #partial: ToolResult | undefined;
   #isOver = false;
   #run: NestedRun | undefined;
+  #effectKey: string | undefined;
+  #killedAt: number | undefined;
 
   constructor(call: Call, tool: Tool, scope: CallScope) {
     this.call = call;
@@ -73,6 +85,10 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
       return { result: 'refused', message: `${name} must finish; it ends within ${timeoutMs} ms` };
     }
     return this.waiting.cancel(reason, options);
+  }
+
+  get effectKey(): string {
+    return (this.#effectKey ??= this.call.effectKey ?? this.#scope.createEffectKey());
   }
 
   /** The call's own token, for what has to be awaited before it starts. */
@@ -112,6 +128,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
   onStart(own: CancellationToken): void {
     this.#own = own;
     this.#startedAt = this.#now();
+    if (this.tool.findOut !== undefined) own.onCancel((level) => level === 'kill' && (this.#killedAt = this.#now()));
     this.#scope.emit?.({ type: 'call-start', at: this.#startedAt, ...this.#about(), input: this.#prepared!.input });
   }
 
@@ -121,6 +138,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     grown.callId = this.call.id;
     grown.workId = this.#scope.workId;
     grown.context = this.#scope.context;
+    grown.effectKey = this.effectKey;
     grown.approvedPreview = this.#prepared!.shown;
     grown.update = (shown) => this.#update(shown);
     grown.emitNested = (event) => this.#nest(event);
@@ -140,7 +158,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
   }
 
   /** Closes the call: nothing it does after that is shown. */
-  onEnd(end: BoundedResult<RawResult>): CallResult {
+  onEnd(end: BoundedResult<RawResult>): CallResult | Promise<CallResult> {
     if (end.state !== 'unknown') this.#release?.();
     if (end.state === 'not-started') return this.endUnstarted();
     if (end.state === 'refused') return this.endUnstarted(end.error);
@@ -149,13 +167,50 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     const about = { callId: this.call.id, tool: this.name, startedAt: this.#startedAt!, endedAt };
     const { redact } = this.#scope;
     const started = { about, effects: this.tool.effects, nested: this.nested, shown: this.#partial, redact };
-    const { result, wholeDetails } = toEnding(end, started);
+    const ending = toEnding(end, started);
+    if (ending.result.state !== 'unknown' || this.tool.findOut === undefined) return this.#conclude(end, ending);
+    return this.#findOut(end, { ...started, ending });
+  }
+
+  #conclude(end: StartedResult, { result, wholeDetails }: Ending): CallResult {
     if (this.tool.undo !== undefined) {
-      saveUndoData(result, { ...this.#prepared!, details: wholeDetails, nested: this.#run });
+      const { effectKey } = this;
+      saveUndoData(result, { ...this.#prepared!, effectKey, details: wholeDetails, nested: this.#run });
     }
     if (end.state === 'unknown') this.#abandon(end, result);
-    this.#scope.emit?.({ type: 'call-end', at: endedAt, result });
+    this.#scope.emit?.({ type: 'call-end', at: result.foundOut?.at ?? result.endedAt, result });
     return result;
+  }
+
+  /** Asks the tool how a call ended whose end is unknown, in what is left of the time for cleanups. */
+  async #findOut(end: StartedResult, started: StartedCall & { readonly ending: Ending }): Promise<CallResult> {
+    const { ending, about } = started;
+    const { context, workId, cleanupTimeoutMs } = this.#scope;
+    const timeoutMs = Math.min(FIND_OUT_MS, cleanupTimeoutMs - (this.#now() - (this.#killedAt ?? this.#now())));
+    if (timeoutMs <= 0) return this.#conclude(end, ending);
+    let isRunning = end.state === 'unknown';
+    const returned = (): unknown => (isRunning = false);
+    if (end.state === 'unknown') end.late.then(returned, returned);
+    const token = shield(this.token, { timeoutMs, name: `finding out about ${this.name}` });
+    const known = { callId: this.id, effectKey: this.effectKey, workId, context, startedAt: this.#startedAt! };
+    const finding = await look({
+      tool: this.tool,
+      input: this.#prepared!.input,
+      about: known,
+      token,
+      leaveRunning: (what, looking) => this.leaveRunning(what, looking, 0),
+    });
+    token[Symbol.dispose]();
+    // Code that still runs may still take effect.
+    const isUnknown = finding.found === 'unknown' || (finding.found === 'not-started' && isRunning);
+    if (isUnknown) return this.#conclude(end, ending);
+    if (end.state === 'unknown' && isRunning) this.leaveRunning('code', end.late, 0);
+    const found =
+      finding.found === 'finished'
+        ? toEnding({ state: 'finished', value: finding.result }, started)
+        : { result: withoutEffect(about), wholeDetails: undefined };
+    const result = Object.freeze({ ...found.result, foundOut: { at: this.#now() } });
+    return this.#conclude(end, { ...found, result });
   }
 
   /** The context of a run inside this call. The keys of the call are free again when the run's are. */

@@ -47,7 +47,9 @@ test('approval and `beforeCall` get everything about a call', async () => {
   await runtime.execute([call('look')]);
   const look = runtime.tools.get('look');
   expect(needs).toHaveBeenCalledWith({ call: call('look'), tool: look, effects: 'read', input: {} });
-  expect(beforeCall.mock.calls).toEqual([[call('look'), { tool: look, signal: expect.any(AbortSignal) as unknown }]]);
+  expect(beforeCall.mock.calls).toEqual([
+    [call('look'), { tool: look, signal: expect.any(AbortSignal) as unknown, effectKey: 'id-1-0' }],
+  ]);
 });
 
 test('a question that is not answered when the call is stopped is left running, a no is not', async () => {

@@ -78,7 +78,7 @@ async function waitForYes(wanted: LiveCall, parsed: unknown, scope: CallScope): 
   const shown = isAsked ? await askForApproval({ ...request, effects }, wanted, scope) : undefined;
   const answer = tool.answeredBy && (await prepareAnswer(request, wanted, scope));
   waiting.throwIfCancelled();
-  await scope.beforeCall?.(call, { tool, signal: waiting.signal });
+  await scope.beforeCall?.(call, { tool, signal: waiting.signal, effectKey: wanted.effectKey });
   return { input, keys: findKeys(wanted, input), shown, answer };
 }
 

@@ -6,6 +6,7 @@ export interface UndoData {
   /** Counts the calls of this process in the order in which they ended. */
   readonly order: number;
   readonly input: unknown;
+  readonly effectKey: string;
   /** The exclusive keys it held; its undo needs them again. */
   readonly keys: readonly string[];
   /** Whole, however large. */
