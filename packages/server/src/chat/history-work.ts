@@ -65,10 +65,10 @@ export function createHistoryWork({ isElsewhere, isReply, readOnlyTools }: Histo
   };
 }
 
-/** Returns the message that a task adds to a history. */
+/** Returns the message that a task adds to a history. One that is replied to again is in it. */
 export function readAdded({ inputs }: Pick<TaskRecord, 'inputs'>): readonly UIMessage[] {
   const change = inputs.at(-1) as unknown as HistoryChange;
-  return 'add' in change ? [change.add] : [];
+  return 'add' in change && !change.regenerate ? [change.add] : [];
 }
 
 function withAdded(

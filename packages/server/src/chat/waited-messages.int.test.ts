@@ -99,6 +99,17 @@ test.for(PLACES)('a message that is stopped while it waits stays, without a repl
   expect((await shop.ids()).filter((shown) => shown.startsWith('user'))).toEqual(['user u1', 'user u2', 'user u3']);
 });
 
+test.for(PLACES)('a regenerate that is stopped before it arrives repeats no message (%s)', async (where) => {
+  await using shop = await openShop(where);
+  await shop.ask('/c/stop', { runId: 'again' });
+  const messages = [say('u1', 'Say u1')];
+  await shop.ask('', { id: 'c', messages, trigger: 'regenerate-message', runId: 'again' });
+  const last = await shop.send('u2');
+  shop.release();
+  await Promise.all([shop.ended(), last.text()]);
+  expect((await shop.ids()).filter((shown) => shown.startsWith('user'))).toEqual(['user u1', 'user u2']);
+});
+
 test('the rollback of a message that waits leaves those that it had replaced', async () => {
   await using shop = await openShop('store');
   await shop.send('u2');
