@@ -96,11 +96,8 @@ class History {
   readonly #steps: string[] = [];
   #tabs: Tab[] = [];
   #phone: Tab | undefined;
-  #acting: Tab | undefined;
   #user = OWNER;
   #outage: string | undefined;
-  /** The server may have taken a command that no page knows of any more. */
-  #isUntold = false;
 
   constructor(site: Site, parts: HistoryParts) {
     this.#site = site;
@@ -163,7 +160,6 @@ class History {
   #give(tab: Tab, about: { readonly kind: GivenKind; readonly turn: string; readonly call?: string }): void {
     this.#note(`${about.kind} ${about.call ?? ''} '${about.turn}'`, tab);
     this.#orders.give({ ...about, at: this.#steps.length, page: tab.chat.page, user: tab.user });
-    if (tab.user === OWNER) this.#acting = tab;
   }
 
   async #send(tab: Tab): Promise<void> {
@@ -188,7 +184,6 @@ class History {
 
   async #giveUp(tab: Tab): Promise<void> {
     this.#note('giveUp', tab);
-    this.#isUntold = true;
     await ACTS.giveUp(tab);
   }
 
@@ -201,7 +196,6 @@ class History {
   }
 
   #forget(pending: Look['pending']): void {
-    this.#isUntold ||= pending.length > 0;
     this.#orders.forget(pending.map(({ id }) => id));
   }
 
@@ -216,7 +210,6 @@ class History {
     const { pending } = await look(tab);
     this.#forget(pending);
     this.#tabs = this.#tabs.filter((one) => one !== tab);
-    if (this.#acting === tab) this.#acting = undefined;
     await tab.chat.page.close({ runBeforeUnload: false });
   }
 
@@ -266,13 +259,13 @@ class History {
           found.push(`stuck: ${JSON.stringify(await look(tab))}`);
         });
     }
-    const acting = this.#acting ?? this.#tabs[0]!;
     const shown = await Promise.all(pages.map(look));
-    // A page is not told what another browser did, or what it has forgotten.
-    if (this.#phone !== undefined || this.#isUntold) await loadAgain(acting.chat.page, acting.url, LOADS);
-    await this.#site
-      .agree(acting.chat.page)
-      .catch((error: unknown) => found.push(`the page differs: ${String(error).slice(0, 2_000)}`));
+    for (const { chat, isPhone } of pages)
+      await this.#site
+        .agree(chat.page)
+        .catch((error: unknown) =>
+          found.push(`a page differs${isPhone ? ', the phone' : ''}: ${String(error).slice(0, 2_000)}`),
+        );
     const messages = await this.#read();
     const { given } = this.#orders;
     const violations = [...found, ...judge({ messages, effects: this.#site.effects, given })];

@@ -14,8 +14,6 @@ export interface Scenario {
   readonly isAlone?: boolean;
   /** It takes too long for every change. */
   readonly isLong?: boolean;
-  /** A call ends after its stop. An open page is not told, and the next one shows it. */
-  readonly endsLate?: boolean;
   readonly run: (site: Site, harness: WebHarness) => Promise<void>;
 }
 

@@ -51,8 +51,8 @@ export interface Site extends AsyncDisposable, Pick<SiteState, 'effects'> {
   messages(): Promise<readonly UIMessage[]>;
   /** Another user logs in, in all tabs of the first browser. */
   logIn(user: string): Promise<void>;
-  /** Resolves when the page that acted last shows what the server has, and nothing is pending. */
-  agree(page?: Page): Promise<void>;
+  /** Resolves when these pages, or all, show what the server has, and nothing is pending. */
+  agree(...pages: readonly Page[]): Promise<void>;
 }
 
 export interface WebHarness extends AsyncDisposable {
@@ -144,19 +144,10 @@ interface SiteParts {
 function openSite(id: string, { fronts, browser, context, script }: SiteParts): Site {
   const state = script.site(id);
   const pages: Page[] = [];
-  let acting: Page | undefined;
   const open = async (page: Page, front: Front, tries?: number): Promise<ChatPage> => {
     pages.push(page);
     page.setDefaultTimeout(PAGE_TIMEOUT_MS);
-    const chat = await openPage(page, `${front.url}/?id=${id}`, tries);
-    acting ??= page;
-    return {
-      ...chat,
-      send(text) {
-        acting = page;
-        return chat.send(text);
-      },
-    };
+    return openPage(page, `${front.url}/?id=${id}`, tries);
   };
   /** A busy server may reject once, or is being started; the caller retries. */
   const tryRead = async (): Promise<UIMessage[] | undefined> => {
@@ -164,6 +155,24 @@ function openSite(id: string, { fronts, browser, context, script }: SiteParts): 
     return response?.ok ? ((await response.json()) as UIMessage[]) : undefined;
   };
   const messages = async (): Promise<UIMessage[]> => (await tryRead()) ?? [];
+  const agree = async (page: Page): Promise<void> => {
+    await until(async () => (await readPage(page)).pending.length === 0, PAGE_TIMEOUT_MS);
+    let stored: readonly UIMessage[] | undefined;
+    const agrees = async (): Promise<boolean> => {
+      stored = (await tryRead()) ?? stored;
+      const shown = toEssence((await readPage(page)).messages);
+      if (stored !== undefined && isDeepStrictEqual(shown, toEssence(stored))) return true;
+      await wait(READ_AGAIN_MS);
+      return false;
+    };
+    const isSame = await until(agrees, AGREE_MS).then(
+      () => true,
+      () => false,
+    );
+    // Says what differs.
+    if (!isSame && stored === undefined) throw new Error(`the server could not be read for ${AGREE_MS} ms`);
+    if (!isSame) deepStrictEqual(toEssence((await readPage(page)).messages), toEssence(stored!));
+  };
   return {
     id,
     effects: state.effects,
@@ -176,24 +185,8 @@ function openSite(id: string, { fronts, browser, context, script }: SiteParts): 
     silence: (isSilent) => fronts[0]!.silence(isSilent),
     messages,
     logIn: (user) => context.addCookies([{ name: 'user', value: user, url: fronts[0]!.url }]),
-    async agree(page = acting) {
-      if (page === undefined || page.isClosed()) return;
-      await until(async () => (await readPage(page)).pending.length === 0, PAGE_TIMEOUT_MS);
-      let stored: readonly UIMessage[] | undefined;
-      const agrees = async (): Promise<boolean> => {
-        stored = (await tryRead()) ?? stored;
-        const shown = toEssence((await readPage(page)).messages);
-        if (stored !== undefined && isDeepStrictEqual(shown, toEssence(stored))) return true;
-        await wait(READ_AGAIN_MS);
-        return false;
-      };
-      const isSame = await until(agrees, AGREE_MS).then(
-        () => true,
-        () => false,
-      );
-      // Says what differs.
-      if (!isSame && stored === undefined) throw new Error(`the server could not be read for ${AGREE_MS} ms`);
-      if (!isSame) deepStrictEqual(toEssence((await readPage(page)).messages), toEssence(stored!));
+    async agree(...given) {
+      for (const page of given.length > 0 ? given : pages) if (!page.isClosed()) await agree(page);
     },
     async [Symbol.asyncDispose]() {
       state.gate.resolve();

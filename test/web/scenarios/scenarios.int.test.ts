@@ -55,10 +55,10 @@ describe.each(KINDS)('%s', (kind) => {
     await server[Symbol.asyncDispose]();
   }, START_MS);
 
-  test.concurrent.for(selectScenarios(kind, false))('$name', { timeout: SCENARIO_MS }, async ({ run, endsLate }) => {
+  test.concurrent.for(selectScenarios(kind, false))('$name', { timeout: SCENARIO_MS }, async ({ run }) => {
     await using site = await harness.open();
     await run(site, harness);
-    if (endsLate !== true) await site.agree();
+    await site.agree();
   });
 
   test.for(selectScenarios(kind, true))('$name', { timeout: SCENARIO_MS }, async ({ run }) => {

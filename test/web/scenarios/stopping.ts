@@ -91,7 +91,6 @@ export const STOPPING: readonly Scenario[] = [
   },
   {
     name: 'stop while a tool runs that does not hear it; what it did becomes known',
-    endsLate: true,
     async run(site) {
       const chat = await calling(site, 'deaf');
       await chat.page.click('button');

@@ -6,5 +6,14 @@ import { LOST } from './lost.ts';
 import { READING } from './reading.ts';
 import { SENDING } from './sending.ts';
 import { STOPPING } from './stopping.ts';
+import { WATCHING } from './watching.ts';
 
-export const SCENARIOS: readonly Scenario[] = [...STOPPING, ...SENDING, ...READING, ...ASKING, ...CHANGING, ...LOST];
+export const SCENARIOS: readonly Scenario[] = [
+  ...STOPPING,
+  ...SENDING,
+  ...READING,
+  ...ASKING,
+  ...CHANGING,
+  ...LOST,
+  ...WATCHING,
+];

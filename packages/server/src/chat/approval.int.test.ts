@@ -55,6 +55,20 @@ async function openChat() {
     });
     return { id, role: 'assistant', parts: parts as UIMessage['parts'] };
   };
+  /** Resolves when someone has answered; with `false` when the test is over. */
+  const untilMissed = (message: UIMessage): Promise<boolean> =>
+    new Promise((resolve) => {
+      const leave = ada.watch('c', (state) => {
+        if (state.reply !== undefined && !ada.isMissed('c', state, message)) return;
+        leave();
+        ada.setPartial('c', message.id);
+        resolve(true);
+      });
+      leaving.signal.addEventListener('abort', () => {
+        leave();
+        resolve(false);
+      });
+    });
   /** Reads on whenever someone has answered, as the page does. */
   const read = async (stream: ReadableStream<UIMessageChunk> | null): Promise<void> => {
     chunks.splice(0);
@@ -70,7 +84,7 @@ async function openChat() {
     }
     const { messageId } = chunks.find(({ type }) => type === 'start') as { messageId: string };
     const answers = chunks.filter(({ type }) => type === 'tool-approval-response');
-    const isOver = answers.length === seen.size || !(await ada.waitForAnswer('c', toShown(messageId), leaving.signal));
+    const isOver = answers.length === seen.size || !(await untilMissed(toShown(messageId)));
     if (!isOver) await read(await ada.reconnectToStream({ chatId: 'c' }));
   };
   const reading = read(first).catch(() => {});

@@ -6,6 +6,7 @@ import { readMessages } from './chat-history.ts';
 import { type ChatPage, type ChatPageRequest, listChats, removeChat, requireRights } from './chat-list.ts';
 import { createChatRoutes, type Fetch } from './chat-routes.ts';
 import { CHAT_RULES, type ChatServiceOptions, createChatService, PATH_RULE } from './chat-service.ts';
+import { touchChat } from './chat-watch.ts';
 import type { ChatTools } from './reply-options.ts';
 
 /** Options of a chat handler: who sends messages, and an `agent` or a `reply` that replies. */
@@ -40,6 +41,8 @@ export interface ChatHandler extends AsyncDisposable {
    * takes long to stop, and you call it again. Needs the rights `start` and `cancel`.
    */
   readonly remove: (chatId: string, user: Identity) => Promise<boolean>;
+  /** Call it after you have changed a chat in your own database: its open pages read it again. Needs the right `start`. */
+  readonly touch: (chatId: string, user: Identity) => Promise<void>;
 }
 
 /**
@@ -82,6 +85,7 @@ export function createChatHandler<Tools extends ChatTools = Record<never, never>
     DELETE: fetch,
     messages: async (chatId, user) => readMessages(chat, { who: requireRights(user, 'read'), chatId }),
     chats: async (user, page = {}) => listChats(chat, requireRights(user, 'read'), page),
+    touch: async (chatId, user) => touchChat(chat, { who: requireRights(user, 'start'), chatId }),
     remove: async (chatId, user) => removeChat(chat, { who: requireRights(user, 'start', 'cancel'), chatId }),
     [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
   };

@@ -8,6 +8,7 @@ import { type Identity, type Principal, type Right, toPrincipal } from '../http/
 import { HttpError } from '../http/http-error.ts';
 import { type ChatRef, isRun } from './chat-history.ts';
 import type { Chat } from './chat-types.ts';
+import { touchChat } from './chat-watch.ts';
 import { joinText } from './ui/ui-messages.ts';
 
 /** A chat in a list. */
@@ -67,7 +68,10 @@ export async function listChats(
 }
 
 /** Stops what a chat does, and removes everything the store has of it. Resolves with whether nothing is left. */
-export async function removeChat({ store }: Chat, { who, chatId }: ChatRef): Promise<boolean> {
+export async function removeChat(chat: Chat, { who, chatId }: ChatRef): Promise<boolean> {
+  const { store } = chat;
+  // Stores say nothing about a removal: pages look again soon after a change.
+  await touchChat(chat, { who, chatId });
   const target = { tenant: who.tenant, conversation: chatId };
   await cancelBackground(store, target, { kind: 'user', by: who.name, message: 'its chat is removed' });
   return (await eraseRecords(store, target, { waitMs: WAIT_MS, by: who.name })).isComplete;

@@ -5,8 +5,7 @@ import { refuse } from '../http/access/refusal.ts';
 import { withCors } from '../http/cors.ts';
 import { responseTo } from '../http/http-error.ts';
 import { streamEvents } from '../http/sse.ts';
-import { openAnswered, sendMessage, streamReply } from './chat.ts';
-import { readMessages } from './chat-history.ts';
+import { sendMessage, streamReply } from './chat.ts';
 import { listChats, removeChat, requireRights } from './chat-list.ts';
 import {
   answerCalls,
@@ -22,6 +21,7 @@ import {
   stopRequest,
 } from './chat-request.ts';
 import type { ChatService } from './chat-service.ts';
+import { readView, watchChat } from './chat-watch.ts';
 import { answerQuestion } from './questions.ts';
 import { stopChat } from './stop-run.ts';
 import { createUnknownWarning } from './unknown-messages.ts';
@@ -65,16 +65,16 @@ export function createChatRoutes(
     if (ref === undefined) return c.body(null, 204);
     return stream(c.req.raw, who, (signal) => streamReply(chat, ref, { signal }));
   });
-  routes.get('/:chatId/answered', admit('read'), async (c) => {
+  routes.get('/:chatId/watch', admit('read'), (c) => {
     const { who } = c.var;
-    const { messageId = '' } = c.req.query();
-    const questions = new Set(c.req.queries('question'));
-    const open = await openAnswered(chat, who, { chatId: c.req.param('chatId'), messageId, questions });
-    return open === undefined ? c.body(null, 204) : streamEvents({ request: c.req.raw, who }, open, { access });
+    const ref = { who, chatId: c.req.param('chatId') };
+    const { after } = c.req.query();
+    return streamEvents({ request: c.req.raw, who }, (signal) => watchChat(chat, ref, { after, signal }), { access });
   });
-  routes.get('/:chatId/messages', admit('read'), async (c) =>
-    c.json(await readMessages(chat, { who: c.var.who, chatId: c.req.param('chatId') })),
-  );
+  routes.get('/:chatId/messages', admit('read'), async (c) => {
+    const { messages, version, reply = '' } = await readView(chat, { who: c.var.who, chatId: c.req.param('chatId') });
+    return c.json(messages, 200, { [VERSION]: `${version} ${encodeURIComponent(reply)}` });
+  });
   routes.get('/', admit('read'), async (c) =>
     c.json(await listChats(chat, c.var.who, checked(c.req.query(), listRequest))),
   );
@@ -97,6 +97,9 @@ export interface ChatEnv {
 
 /** The header in which a page sends who its user is, as the server has told it. */
 const PRINCIPAL = 'whoa-principal';
+
+/** The header with the version of a chat, and the message of its reply in progress. */
+const VERSION = 'whoa-version';
 
 /** The header with the id under which a message is kept, if another one had its id. */
 const RENAMED = 'whoa-renamed';

@@ -1,5 +1,12 @@
 import type { CancelReasonInit } from '@whoa/core';
-import { type ConversationRef, isFinalStatus, type TaskRecord, type TaskRef } from '@whoa/tasks';
+import {
+  type ConversationRecord,
+  type ConversationRef,
+  isFinalStatus,
+  type TaskRecord,
+  type TaskRef,
+  type TaskStore,
+} from '@whoa/tasks';
 import type { Principal } from '../http/access/principal.ts';
 import { findAnswers } from './answers.ts';
 import { findReplyId, isRun, NEVER, requireCreated } from './chat-history.ts';
@@ -30,11 +37,23 @@ export async function findActive(
 /** Returns the reply that a page reads: the one in progress, or the newest that waits for the end of a stopped one. */
 export async function findShown({ store }: Chat, { tenant, chatId }: ChatName): Promise<TaskRef | undefined> {
   const record = await store.conversation({ tenant, conversation: chatId });
-  const ids = [record?.current, ...(record?.waiting ?? [])].filter((id) => id !== undefined);
-  const tasks = await Promise.all(ids.map((id) => store.get({ tenant, id })));
-  const runs = tasks.filter((task) => task !== undefined && isRun(task) && !isFinalStatus(task.status)) as TaskRecord[];
-  const task = runs[0]?.status === 'cancelling' ? runs.at(-1) : runs[0];
+  const task = chooseShown(await readLive(store, { tenant, ...record }));
   return task && { tenant, id: task.id };
+}
+
+export function chooseShown(live: readonly TaskRecord[]): TaskRecord | undefined {
+  const runs = live.filter(isRun);
+  return runs[0]?.status === 'cancelling' ? runs.at(-1) : runs[0];
+}
+
+/** Returns the tasks of a conversation that have not ended, in order. */
+export async function readLive(
+  store: TaskStore,
+  { tenant, current, waiting = [] }: { readonly tenant: string } & Partial<ConversationRecord>,
+): Promise<readonly TaskRecord[]> {
+  const ids = [current, ...waiting].filter((id) => id !== undefined);
+  const tasks = await Promise.all(ids.map((id) => store.get({ tenant, id })));
+  return tasks.filter((task) => task !== undefined && !isFinalStatus(task.status)) as TaskRecord[];
 }
 
 /** Returns the tasks that continue a message: the one in progress, and those after it. */
@@ -44,11 +63,7 @@ export async function findContinuations(
   messageId: string,
 ): Promise<readonly TaskRecord[]> {
   const record = await store.conversation({ tenant, conversation: chatId });
-  const ids = [record?.current, ...(record?.waiting ?? [])].filter((id) => id !== undefined);
-  const tasks = await Promise.all(ids.map((id) => store.get({ tenant, id })));
-  return tasks.filter((task) => {
-    return task !== undefined && !isFinalStatus(task.status) && findAnswers(task)?.messageId === messageId;
-  }) as TaskRecord[];
+  return (await readLive(store, { tenant, ...record })).filter((task) => findAnswers(task)?.messageId === messageId);
 }
 
 /** Finds a run of a chat by either of its names. */

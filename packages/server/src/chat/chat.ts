@@ -29,7 +29,6 @@ import { isRepeated, isStale } from './stale-answers.ts';
 import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { toUserMessage } from './ui/ui-messages.ts';
 import { UiTranslator } from './ui/ui-translator.ts';
-import { type OpenAnswer, type ShownQuestions, waitForAnswer } from './waiting-reply.ts';
 
 /** Tasks that only change the history, or hold a name, may be newer than the last reply. */
 const RECENT_TASKS = 5;
@@ -199,12 +198,6 @@ async function translate(
   const task = (await store.get(ref))!;
   const journal = await readJournal(store, task);
   return translator.takeBack(journal.map(({ event }) => event as unknown as ReplyEvent));
-}
-
-/** Opens a stream that yields once, when one of the questions that a page shows is answered or closed. */
-export async function openAnswered(chat: Chat, who: Principal, asked: ShownQuestions): Promise<OpenAnswer | undefined> {
-  const ref = chat.isReply ? undefined : await findRun(chat, who, asked);
-  return ref && ((signal) => waitForAnswer(chat.store, { ref, questions: asked.questions }, signal));
 }
 
 async function start(chat: Chat, task: NewTask, policy: Policy): Promise<TaskRef> {

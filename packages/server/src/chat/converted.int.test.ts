@@ -272,7 +272,7 @@ test.for([
   ['POST', `/${'x'.repeat(201)}/approve`],
   ['DELETE', `/${'x'.repeat(201)}`],
   ['GET', '/a%00b/messages'],
-  ['GET', '/%ED%A0%80/answered?messageId=m'],
+  ['GET', '/%ED%A0%80/stream'],
 ] as const)('%s with an id that no chat can have is a 400', async ([method, path]) => {
   await using site = await openSite([], (model) => ({ reply: (turn) => streamText({ model, ...turn }) }));
   const { warnings, result } = await collectWarnings(() => site.ask(method, path, method === 'POST' ? {} : undefined));

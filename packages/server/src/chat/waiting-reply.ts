@@ -1,8 +1,7 @@
 import type { CancelReasonInit } from '@whoa/core';
-import { followTask, type TaskRef, type TaskStore } from '@whoa/tasks';
+import { followTask, type TaskRef } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
 import type { Principal } from '../http/access/principal.ts';
-import { findAnsweredCall, findQuestion } from '../tasks/read-questions.ts';
 import { type ChatRef, readMessages } from './chat-history.ts';
 import type { Chat, ChatStopReceipt } from './chat-types.ts';
 
@@ -41,37 +40,6 @@ async function readClosed(parts: Chat, chat: ChatRef, ref: TaskRef): Promise<UIM
     const messages = await readMessages(parts, chat);
     const message = messages[messages.findLastIndex(({ id }) => id === asked) + 1];
     return message?.role === 'assistant' ? { ...message, id: ref.id } : undefined;
-  }
-  return undefined;
-}
-
-/** The questions of a message that a page shows as open. */
-export interface ShownQuestions {
-  readonly chatId: string;
-  readonly messageId: string;
-  readonly questions: ReadonlySet<string>;
-}
-
-type Answered = AsyncGenerator<{ readonly type: 'answered' }, undefined>;
-
-export type OpenAnswer = (signal: AbortSignal) => Answered;
-
-/**
- * Yields once, when one of these questions is answered or closed, or the reply has ended. A question is named by its id or
- * by its call.
- */
-export async function* waitForAnswer(
-  store: TaskStore,
-  { ref, questions }: Pick<ShownQuestions, 'questions'> & { readonly ref: TaskRef },
-  signal: AbortSignal,
-): Answered {
-  const calls = new Set<string>();
-  for await (const seen of followTask(store, ref, { signal })) {
-    const asked = seen.type === 'entry' ? findQuestion(seen.event) : undefined;
-    if (asked && (questions.has(asked.id) || questions.has(asked.callId))) calls.add(asked.callId);
-    if (seen.type === 'entry' && !calls.has(findAnsweredCall(seen.event) ?? '')) continue;
-    yield { type: 'answered' };
-    return undefined;
   }
   return undefined;
 }

@@ -46,6 +46,8 @@ const STOP_MS = 5_000;
 /** The response to anything else: a rollback waits for the calls that must finish. */
 export const RESPONSE_MS = 30_000;
 
+const VERSION = 'whoa-version';
+
 /** `crypto.randomUUID` is missing where the page came over plain HTTP. */
 const createId = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');
 
@@ -56,8 +58,8 @@ export class Commands<Message extends UIMessage> {
   readonly #live = new Map<string, Live>();
   /** The answers that were sent, by question or call. */
   readonly #answered = new Set<string>();
-  /** The messages that have another id now. */
-  readonly #renamed = new Set<string>();
+  /** What the server had when each chat was read last: its version, and the message of the reply in progress. */
+  readonly #versions = new Map<string, readonly string[]>();
   /** Counts what may change the messages of a chat. */
   #changes = 0;
 
@@ -102,6 +104,12 @@ export class Commands<Message extends UIMessage> {
     }
   }
 
+  /** What the page knows of a chat since it has read it. */
+  version(chatId: string): { readonly version?: string | undefined; readonly reply?: string | undefined } {
+    const [version, reply] = this.#versions.get(chatId) ?? [];
+    return { version, reply: reply && decodeURIComponent(reply) };
+  }
+
   async readMessages(chatId: string): Promise<Message[]> {
     for (;;) {
       const changes = this.#changes;
@@ -110,6 +118,7 @@ export class Commands<Message extends UIMessage> {
       const isOther = (response.headers.get(PRINCIPAL) ?? principal) !== principal;
       if (!response.ok || isOther) throw new RefusedError(response.status, 'The chat could not be fetched');
       const messages = (await response.json()) as Message[];
+      this.#versions.set(chatId, (response.headers.get(VERSION) ?? '').split(' '));
       // What was acknowledged, or has ended, in between may be missing.
       if (changes === this.#changes) return messages;
     }
@@ -142,7 +151,7 @@ export class Commands<Message extends UIMessage> {
     this.#changes++;
     this.#live.delete(command.id);
     if ('error' in settled) for (const answer of findSentAnswers<Message>(command)) this.#answered.delete(answer);
-    this.#parts.onSettled({ ...settled, isRenamed: this.#renamed.delete(command.id) });
+    this.#parts.onSettled(settled);
   }
 
   /** Sends a command once. */
@@ -167,7 +176,6 @@ export class Commands<Message extends UIMessage> {
       headers: { ...Object.fromEntries(new Headers(live?.headers)), ...headers },
       abortSignal: call.signal,
     });
-    if (this.#parts.link.isRenamed(call)) this.#renamed.add(id);
     const signal = live?.abortSignal;
     signal?.addEventListener('abort', () => call.abort(signal.reason), { once: true });
     // No one reads it: the page was loaded again, has left, or has given up.

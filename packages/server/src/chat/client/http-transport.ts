@@ -11,18 +11,18 @@ export type HttpOptions<Message extends UIMessage> = NonNullable<
   ConstructorParameters<typeof DefaultChatTransport<Message>>[0]
 >;
 
-/** What a request has, whoever has prepared it. */
-interface Base {
-  readonly body: object;
-  readonly headers: Record<string, string>;
-  readonly credentials: RequestInit['credentials'] | undefined;
+interface Prepared {
+  readonly api?: string;
+  readonly body?: object;
+  readonly headers?: ConstructorParameters<typeof Headers>[0];
+  readonly credentials?: RequestInit['credentials'];
 }
 
-interface Wanted extends Omit<Base, 'body'> {
-  readonly method: string;
-  readonly url: string;
-  readonly body?: string;
-  readonly signal: AbortSignal | undefined;
+/** What an application does with a request before it is sent. */
+type Prepare = ((request: object) => Prepared | PromiseLike<Prepared>) | undefined;
+
+interface Aborted {
+  readonly abortSignal?: AbortSignal | undefined;
 }
 
 /**
@@ -42,54 +42,44 @@ export class HttpTransport<Message extends UIMessage> implements ChatTransport<M
     this.resumeStreamIsReplay = options.resumeStreamIsReplay ?? true;
   }
 
-  async sendMessages({ abortSignal: signal, ...sent }: Send<Message>): Promise<Chunks> {
-    const { chatId: id, messages, trigger, messageId, metadata: requestMetadata } = sent;
-    const base = await this.#base(sent);
-    const said = { id, messages, trigger, messageId };
-    const prepared = await this.options.prepareSendMessagesRequest?.({
-      api: this.api,
-      ...said,
-      ...base,
-      requestMetadata,
-    });
-    const headers = prepared?.headers ? toRecord(prepared.headers) : base.headers;
-    const response = await this.#request({
-      method: 'POST',
-      url: prepared?.api ?? this.api,
-      headers: { 'content-type': 'application/json', ...headers },
-      credentials: prepared?.credentials ?? base.credentials,
-      body: JSON.stringify(prepared?.body ?? { ...base.body, ...said }),
-      signal,
-    });
-    return readChunks(response);
+  async sendMessages(sent: Send<Message>): Promise<Chunks> {
+    const { chatId: id, messages, trigger, messageId } = sent;
+    const { prepareSendMessagesRequest: prepare } = this.options;
+    return readChunks(
+      await this.#request(sent, { prepare: prepare as Prepare, said: { id, messages, trigger, messageId } }),
+    );
   }
 
-  async reconnectToStream({ chatId: id, ...options }: Resume<Message>): Promise<Chunks | null> {
-    const base = await this.#base(options);
-    const { api, metadata: requestMetadata } = { api: this.api, ...options };
-    const prepared = await this.options.prepareReconnectToStreamRequest?.({ api, id, ...base, requestMetadata });
-    const response = await this.#request({
-      method: 'GET',
-      url: prepared?.api ?? toUrl(this.api, `${encodeURIComponent(id)}/stream`),
-      headers: prepared?.headers ? toRecord(prepared.headers) : base.headers,
-      credentials: prepared?.credentials ?? base.credentials,
-      signal: (options as { abortSignal?: AbortSignal }).abortSignal,
-    });
+  async reconnectToStream(asked: Resume<Message>): Promise<Chunks | null> {
+    const response = await this.#request(asked, { prepare: this.options.prepareReconnectToStreamRequest as Prepare });
     return response.status === 204 ? null : readChunks(response);
   }
 
-  async #base({ body, headers }: Pick<Send<Message>, 'body' | 'headers'>): Promise<Base> {
-    const { options } = this;
-    return {
+  /** `said`: what a message adds to the body. Without it, a reply is read. */
+  async #request(
+    {
+      chatId: id,
+      metadata: requestMetadata,
+      body,
+      headers,
+      abortSignal: signal,
+    }: Omit<Resume<Message>, 'abortSignal'> & Aborted,
+    { prepare, said }: { readonly prepare: Prepare; readonly said?: object },
+  ): Promise<Response> {
+    const { api, options } = this;
+    const base = {
       body: { ...(await resolve(options.body)), ...body },
       headers: { ...toRecord(await resolve(options.headers)), ...toRecord(headers) },
       credentials: await resolve(options.credentials),
     };
-  }
-
-  async #request({ url, credentials, signal, ...init }: Wanted): Promise<Response> {
+    const prepared = await prepare?.({ api, id, ...said, ...base, requestMetadata });
+    const credentials = prepared?.credentials ?? base.credentials;
+    const own = prepared?.headers ? toRecord(prepared.headers) : base.headers;
+    const url = prepared?.api ?? (said ? api : toUrl(api, `${encodeURIComponent(id)}/stream`));
     const response = await this.#fetch(url, {
-      ...init,
+      method: said ? 'POST' : 'GET',
+      headers: { ...(said && { 'content-type': 'application/json' }), ...own },
+      ...(said && { body: JSON.stringify(prepared?.body ?? { ...base.body, ...said }) }),
       ...(credentials && { credentials }),
       ...(signal && { signal }),
     });

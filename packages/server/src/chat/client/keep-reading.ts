@@ -85,19 +85,3 @@ export async function reconnect({
     onConnection(false);
   }
 }
-
-/** Waits for one event of a stream, however often the connection is lost. Resolves with `false` if there will be none. */
-export async function waitForEvent(open: () => Promise<Response>, signal: AbortSignal): Promise<boolean> {
-  for (let waitMs = FIRST_WAIT_MS; !signal.aborted; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
-    try {
-      const response = await open();
-      const isRefused = response.status >= 400 && response.status < 500 && response.status !== 429;
-      if (isRefused || response.status === 204) return false;
-      if (response.ok && (await response.text()).includes('data: ')) return true;
-    } catch {
-      // The network failed, or the signal has fired.
-    }
-    await pause(waitMs, signal);
-  }
-  return false;
-}

@@ -9,7 +9,7 @@ import { ServerLink } from './server-link.ts';
 export abstract class KeepingTransport<Message extends UIMessage> extends HttpTransport<Message> {
   protected readonly link: ServerLink;
   protected readonly commands: Commands<Message>;
-  readonly #listeners = new Set<(chatId?: string) => void>();
+  readonly #listeners = new Set<() => void>();
   readonly #settledListeners = new Set<(settled: Settled) => void>();
 
   constructor(options: HttpOptions<Message> = {}) {
@@ -56,14 +56,10 @@ export abstract class KeepingTransport<Message extends UIMessage> extends HttpTr
   }
 
   /** Sends what waits now, and not after a pause. */
-  retryNow(): void {
-    this.commands.outbox.retryNow();
-  }
+  readonly retryNow = (): void => this.commands.outbox.retryNow();
 
   /** Forgets a command, by its id in `pending`. The server may have it. */
-  giveUp(id: string): void {
-    this.commands.outbox.giveUp(id);
-  }
+  readonly giveUp = (id: string): void => this.commands.outbox.giveUp(id);
 
   /** Call it when a page shows a chat: it continues with what was not acknowledged when the page was loaded again. */
   open(chatId: string): void {
@@ -76,11 +72,8 @@ export abstract class KeepingTransport<Message extends UIMessage> extends HttpTr
     return this.commands.readMessages(chatId);
   }
 
-  /**
-   * Calls a listener when `pending`, or the connection, may have changed, until the returned function is called. It gets the
-   * id of a chat that the page has to read again.
-   */
-  onChange(listener: (chatId?: string) => void): () => void {
+  /** Calls a listener when `pending`, or the connection, may have changed, until the returned function is called. */
+  onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
@@ -91,7 +84,7 @@ export abstract class KeepingTransport<Message extends UIMessage> extends HttpTr
     return () => void this.#settledListeners.delete(listener);
   }
 
-  protected tell(chatId?: string): void {
-    for (const listener of this.#listeners) listener(chatId);
+  protected tell(): void {
+    for (const listener of this.#listeners) listener();
   }
 }

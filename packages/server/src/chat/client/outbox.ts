@@ -15,8 +15,6 @@ export interface Settled {
   readonly command: Command;
   /** Why the server refused it, or that it was given up. */
   readonly error?: unknown;
-  /** The server keeps the message under another id. */
-  readonly isRenamed?: boolean;
 }
 
 interface Entry {

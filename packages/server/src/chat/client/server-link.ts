@@ -15,15 +15,11 @@ export class RefusedError extends Error {
   }
 }
 
-/** The header with the id under which a message is kept, if another one had its id. */
-const RENAMED = 'whoa-renamed';
-
 type Fetch = typeof globalThis.fetch;
 
 interface OpenCall {
   readonly chatId: string;
   readonly timer: ReturnType<typeof setTimeout>;
-  isRenamed?: boolean;
 }
 
 /** The requests of a page. Notes which principal the server names in each chat. */
@@ -43,11 +39,6 @@ export class ServerLink {
 
   forget(chatId: string): void {
     this.#principals.delete(chatId);
-  }
-
-  /** Whether the response to a request said that its message has another id now. */
-  isRenamed({ signal }: AbortController): boolean {
-    return this.#calls.get(signal)?.isRenamed === true;
   }
 
   /** Begins a request, which `fetch` knows by its signal. Its response must begin in time; an abort later ends the reading. */
@@ -71,7 +62,6 @@ export class ServerLink {
       const isAnswer = !response.ok || response.status === 204 || /json|event-stream/.test(type);
       if (!isAnswer) throw new TypeError(`network error: '${type}' is not from a chat`);
       const principal = response.headers.get(PRINCIPAL);
-      if (call) call.isRenamed = response.headers.has(RENAMED);
       if (call && principal && !this.#principals.has(call.chatId)) this.#principals.set(call.chatId, principal);
       return response;
     } finally {

@@ -3,12 +3,10 @@ import type { ChatStop, StopReceipt } from './chat-stop.ts';
 import { isStop } from './command.ts';
 import { RESPONSE_MS } from './commands.ts';
 import type { Resume, Send } from './http-transport.ts';
-import { keepReading, reconnect, waitForEvent } from './keep-reading.ts';
-import { KeepingTransport } from './keeping-transport.ts';
+import { keepReading, reconnect } from './keep-reading.ts';
 import { type Sent, withPending } from './pending-messages.ts';
-import { type Reading, ReplyReadings, watch } from './readings.ts';
-import { type TabEvent, Tabs } from './tabs.ts';
-import { findOpenQuestions } from './waiting-message.ts';
+import { type Reading, watch } from './readings.ts';
+import { WatchingTransport } from './watching-transport.ts';
 
 type Chunks = ReadableStream<UIMessageChunk>;
 type Open = (headers: Record<string, string>) => Promise<Chunks | null>;
@@ -27,19 +25,7 @@ const LAST_MESSAGE = 'whoa-last-message';
  * page, opens another chat or mounts twice, so an abort only ends the reading. Only `stop` stops the run. What a user
  * does is sent until the server has acknowledged or refused it, also after a reload.
  */
-export class StoppableChatTransport<Message extends UIMessage = UIMessage> extends KeepingTransport<Message> {
-  readonly #tabs: Tabs<Message> = new Tabs((chatId) => this.link.principal(chatId));
-  // What a reply adds is in the chat when it has ended, and not before.
-  readonly #readings: ReplyReadings = new ReplyReadings((chatId, stale) => {
-    this.commands.noteChange();
-    if (stale?.open?.size) this.#asking.set(chatId, stale.messageId);
-    if (stale) this.tell(chatId);
-  });
-  /** Messages that wait, when the chat is read again: that of an agent is not among those that have ended. */
-  readonly #asking = new Map<string, string | undefined>();
-  /** The last message that the page has of each chat, and whether it is complete. */
-  readonly #last = new Map<string, { readonly id: string; readonly isWhole: boolean }>();
-
+export class StoppableChatTransport<Message extends UIMessage = UIMessage> extends WatchingTransport<Message> {
   /**
    * Stops the replies of a chat that this page reads or has asked for, or the message whose calls wait. Call it before the
    * SDK's `stop`, which ends the reading. Resolves when the server has answered, however long that takes.
@@ -48,7 +34,7 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
     const { waiting, ...wanted } = options;
     const { scope = 'foreground', reason } = wanted;
     const isForeground = scope !== 'background';
-    const readings = isForeground ? this.#readings.of(chatId) : [];
+    const readings = isForeground ? this.readings.of(chatId) : [];
     const isStopping = readings.every(({ stopped }) => stopped !== undefined);
     const stops = readings.map((reading) => (reading.stopped ??= this.#stopReading(chatId, reading, wanted)));
     const read = new Set(readings.map(({ runId }) => runId));
@@ -57,28 +43,22 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
       const { messageId } = body as Sent<Message>;
       stops.push(this.commands.stop(chatId, { ...wanted, runId: id, ...(kind !== 'regenerate' && { messageId }) }));
     }
-    // A turn that is removed after its user was asked has ended.
-    const messageId = waiting ?? (wanted.rollback === 'with-effects' ? this.#last.get(chatId)?.id : undefined);
+    // A turn that is removed after its user was asked has ended. A reply that others asked for may not be read yet.
+    const ended = wanted.rollback === 'with-effects' ? this.last.get(chatId)?.id : undefined;
+    const messageId = waiting ?? ended ?? this.findUnread(chatId);
     if (stops.length === 0 && isForeground && messageId !== undefined)
       stops.push(this.commands.stop(chatId, { ...wanted, messageId }));
-    // A page that reads no reply must not stop one: it may be another page's.
     if (scope !== 'foreground' && isStopping) stops.push(this.commands.stop(chatId, { scope: 'background', reason }));
-    if (stops.length > 0 && isForeground) this.#tabs.post({ type: 'stopping', chatId, reason });
+    if (stops.length > 0 && isForeground) this.tabs.post({ type: 'stopping', chatId, reason });
     const receipts = await Promise.all(stops);
-    if (stops.length > 0) this.#tabs.post({ type: 'changed', chatId });
     return Object.assign({ result: 'idle' }, ...receipts.toReversed()) as StopReceipt<Message>;
-  }
-
-  /** Whether the page reads a reply of a chat, or has asked for one. */
-  isReading(chatId: string): boolean {
-    return this.#readings.of(chatId).length > 0;
   }
 
   /** Returns what a page shows: what the server has, the reply that is streaming, and what is not acknowledged yet. */
   toShown(chatId: string, messages: readonly Message[], shown: readonly Message[]): Message[] {
-    const streaming = this.#readings.of(chatId).map(({ messageId, continues }) => messageId ?? continues);
-    streaming.push(this.#asking.get(chatId));
-    this.#asking.delete(chatId);
+    const streaming = this.readings.of(chatId).map(({ messageId, continues }) => messageId ?? continues);
+    // That of an agent is not among those that have ended, though it may wait.
+    streaming.push(this.commands.version(chatId).reply);
     const live = shown.filter(({ id, role }) => role === 'assistant' && streaming.includes(id));
     const kept = messages.map((message) => live.find(({ id }) => id === message.id) ?? message);
     const all = [...kept, ...live.filter((message) => !kept.includes(message))];
@@ -86,55 +66,17 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
   }
 
   /**
-   * Resolves when someone has answered what a message waits for, or closed it, in another page or program: with `true`
-   * if `reconnectToStream` then reads the rest. Lost connections are opened again until the signal fires.
-   */
-  async waitForAnswer(chatId: string, message: Message, signal: AbortSignal): Promise<boolean> {
-    const questions = findOpenQuestions(message);
-    if (questions.length === 0) return false;
-    const query = new URLSearchParams({ messageId: message.id });
-    for (const id of questions) query.append('question', id);
-    const isAnswered = await waitForEvent(() => this.commands.request(chatId, `answered?${query}`, { signal }), signal);
-    // The message has changed since its stream ended.
-    if (isAnswered) this.setPartial(chatId, message.id);
-    return isAnswered;
-  }
-
-  /**
    * Resolves when the replies of a chat that this page reads have ended; immediately if none has begun. One that continues a
    * message may stream nothing before an approved call has finished.
    */
   async waitForEnd(chatId: string): Promise<void> {
-    for (const { over, messageId, continues } of this.#readings.of(chatId))
+    for (const { over, messageId, continues } of this.readings.of(chatId))
       if ((messageId ?? continues) !== undefined) await over.promise;
   }
 
   /** Whether a reply of a chat has lost its connection. It is opened again by itself, and a stop still works. */
   isReconnecting(chatId: string): boolean {
-    return this.#readings.of(chatId).some(({ isLost }) => isLost);
-  }
-
-  /**
-   * Calls a listener with what other tabs of this browser do in a chat, until the returned function is called. After
-   * something was said, `reconnectToStream` reads the reply.
-   */
-  onOtherTab(chatId: string, listener: (event: TabEvent<Message>) => void): () => void {
-    return this.#tabs.listen(this.api, chatId, listener);
-  }
-
-  /** Whether another tab reads the reply that this one shows. That tab runs its tools. */
-  isPassedOn(chatId: string): boolean {
-    return this.#readings.of(chatId).some(({ isPassed }) => isPassed);
-  }
-
-  /** Sets the last message that a newly opened page shows. A reply that ended in between is streamed to it. */
-  setLastMessage(chatId: string, messageId: string | undefined): void {
-    if (messageId !== undefined && !this.#last.has(chatId)) this.#last.set(chatId, { id: messageId, isWhole: true });
-  }
-
-  /** Says that a message has changed since its stream ended. The next reading has all of it. */
-  setPartial(chatId: string, messageId: string): void {
-    this.#last.set(chatId, { id: messageId, isWhole: false });
+    return this.readings.of(chatId).some(({ isLost }) => isLost);
   }
 
   /**
@@ -146,18 +88,19 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
     const named = options.messages.find(({ id, role }) => id === messageId && role === 'assistant');
     const message = named ?? options.messages.at(-1)!;
     const isContinued = message.role === 'assistant' && trigger === 'submit-message';
-    this.#last.set(chatId, { id: message.id, isWhole: !isContinued });
+    this.last.set(chatId, { id: message.id, isWhole: !isContinued });
     // The server has the others, and with their files they may be too large.
     const messages = options.messages.filter(({ id }, i, { length }) => i === length - 1 || id === messageId);
     const sent: Sent<Message> = { messages, trigger, messageId, body, metadata };
     const { id: runId, stream: acknowledged } = this.commands.send(chatId, sent, { headers, abortSignal });
-    const reading = this.#readings.add(chatId, { runId, continues: isContinued ? message.id : undefined });
+    const reading = this.readings.add(chatId, { runId, continues: isContinued ? message.id : undefined });
     const reopen: Open = (more) =>
       super.reconnectToStream({ chatId, metadata, ...this.#begin(options), headers: more });
     const read = await this.#read(options, reading, async () => {
       // A page that ends the reading has still sent the message.
       const first = await unlessAborted(acknowledged, abortSignal);
-      const release = await this.#tabs.say(chatId, runId, message);
+      // Those that see its answers read the rest themselves.
+      const release = isContinued ? (): void => {} : await this.tabs.say(chatId, runId, message);
       reading.over.promise.then(release, release);
       return this.#keepReading(first, { reading, options, reopen });
     });
@@ -172,15 +115,15 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
     // When they are sent, their replies may end before they are read.
     for (const { body } of this.commands.outbox.commands(chatId)) {
       const message = (body as Partial<Sent<Message>>).messages?.at(-1);
-      if (message) this.#last.set(chatId, { id: message.id, isWhole: message.role === 'user' });
+      if (message) this.last.set(chatId, { id: message.id, isWhole: message.role === 'user' });
     }
     await this.commands.outbox.untilRead(chatId);
     abortSignal?.throwIfAborted();
     // Now the server names the run.
-    for (const reading of this.#readings.of(chatId)) this.#readings.remove(chatId, reading);
-    const passed = this.#tabs.take(chatId);
-    if (passed) this.#last.set(chatId, { id: passed.message.id, isWhole: passed.message.role === 'user' });
-    const reading = this.#readings.add(chatId, { isPassed: passed !== undefined });
+    for (const reading of this.readings.of(chatId)) this.readings.remove(chatId, reading);
+    const passed = this.tabs.take(chatId);
+    if (passed) this.last.set(chatId, { id: passed.message.id, isWhole: true });
+    const reading = this.readings.add(chatId, {});
     const open: Open = () =>
       super.reconnectToStream({ ...options, ...this.#begin(options), headers: this.#toHeaders(options) });
     return this.#read(options, reading, async () => {
@@ -207,7 +150,7 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
   }
 
   #toHeaders({ chatId, headers }: Pick<Resume<Message>, 'chatId' | 'headers'>): Record<string, string> {
-    const last = this.#last.get(chatId);
+    const last = this.last.get(chatId);
     return {
       ...Object.fromEntries(new Headers(headers)),
       ...(last && { [LAST_MESSAGE]: `${encodeURIComponent(last.id)}${last.isWhole ? '' : ';partial'}` }),
@@ -240,11 +183,14 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
     reading: Reading,
     open: () => Promise<Chunks | null>,
   ): Promise<Chunks | null> {
-    const forget = (): void => this.#readings.remove(chatId, reading);
-    abortSignal?.addEventListener('abort', () => this.#readings.remove(chatId, reading, true), { once: true });
+    const forget = (): void => this.readings.remove(chatId, reading);
+    abortSignal?.addEventListener('abort', forget, { once: true });
     const onChunk = (chunk: UIMessageChunk, isEnd: boolean): void => {
-      if (reading.messageId !== undefined) this.#last.set(chatId, { id: reading.messageId, isWhole: isEnd });
-      if (reading.runId !== undefined) this.#tabs.post({ type: 'chunk', chatId, runId: reading.runId, chunk });
+      const { runId, messageId } = reading;
+      if (messageId !== undefined) this.last.set(chatId, { id: messageId, isWhole: isEnd });
+      if (runId === undefined) return;
+      if (chunk.type === 'start') this.setOwn(chatId, messageId);
+      this.tabs.post({ type: 'chunk', chatId, runId, chunk });
     };
     try {
       const stream = await open();

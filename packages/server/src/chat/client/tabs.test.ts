@@ -44,17 +44,6 @@ test('a reply that ended before a tab came to read it is still passed on, once',
   expect(tabs.other.take('d')).toBeUndefined();
 });
 
-test('a reply that continues a message is passed on whole', async () => {
-  using tabs = openTabs();
-  const message: UIMessage = { id: 'm1', role: 'assistant', parts: [{ type: 'text', text: 'Before' }] };
-  const release = await tabs.one.say('c', 'r2', message);
-  expect(await tabs.heard).toMatchObject({ type: 'said', message });
-  const reading = readAll(tabs.other.take('c')!.stream);
-  expect(tabs.other.take('c')).toBeUndefined();
-  release();
-  expect((await reading).map(({ type }) => type)).toEqual(['start', 'text-start', 'text-delta', 'text-end']);
-});
-
 test('stops and the parts they close are sent to other tabs', async () => {
   using tabs = openTabs();
   tabs.one.post({ type: 'stopping', chatId: 'c', reason: 'enough' });
@@ -67,8 +56,15 @@ test('what another user does in a chat of the same name is ignored', async () =>
   release();
   const heard = new BroadcastChannel('whoa-chat http://app.test/api');
   const isHeard = new Promise((resolve) => (heard.onmessage = resolve));
-  tabs.one.post({ type: 'changed', chatId: 'c' });
+  tabs.one.post({ type: 'stopping', chatId: 'c' });
   await isHeard;
   heard.close();
   expect(tabs.other.take('c')).toBeUndefined();
+});
+
+test('a tab is told what the server has told another', async () => {
+  using tabs = openTabs();
+  const state = { version: '1', questions: [] };
+  tabs.one.post({ type: 'state', chatId: 'c', state });
+  expect(await tabs.heard).toMatchObject({ type: 'state', state });
 });

@@ -1,14 +1,14 @@
 import type { UIMessage, UIMessageChunk } from 'ai';
-import { toChunks } from '../ui/message-chunks.ts';
+import type { ChatState } from './chat-watch.ts';
 
 /** What another tab of this browser has done in a chat. */
 export type TabEvent<Message extends UIMessage> =
-  /** It has sent a message, or answers to the calls of one. */
+  /** It has sent a message. */
   | { readonly type: 'said'; readonly message: Message }
   /** It stops the chat, with what runs in its pages. */
   | { readonly type: 'stopping'; readonly reason?: string | undefined }
-  /** Its stop has changed the messages of the server. */
-  | { readonly type: 'changed' };
+  /** The server has told it what the chat is now. */
+  | { readonly type: 'state'; readonly state: ChatState };
 
 type Note<Message extends UIMessage> = {
   readonly chatId: string;
@@ -40,7 +40,7 @@ const lockName = (runId: string | undefined): string => `whoa-reply-${runId}`;
  * a browser opens few connections to a server, and a Stop must not wait for a free one.
  */
 export class Tabs<Message extends UIMessage> {
-  readonly #listeners = new Map<string, Listener<Message>>();
+  readonly #listeners = new Set<{ readonly chatId: string; readonly listener: Listener<Message> }>();
   readonly #passed = new Map<string, Passed<Message>>();
   readonly #principal: (chatId: string) => string | undefined;
   #channel: Channel | undefined;
@@ -56,10 +56,11 @@ export class Tabs<Message extends UIMessage> {
   listen(api: string, chatId: string, listener: Listener<Message>): () => void {
     const { location } = globalThis as { location?: { readonly href: string } };
     if (location === undefined || !globalThis.navigator?.locks) return () => {};
-    this.#listeners.set(chatId, listener);
+    const own = { chatId, listener };
+    this.#listeners.add(own);
     this.#channel ??= this.#open(new URL(api, location.href).href);
     return () => {
-      if (this.#listeners.get(chatId) === listener) this.#listeners.delete(chatId);
+      this.#listeners.delete(own);
       if (this.#listeners.size > 0) return;
       this.#channel?.close();
       this.#channel = undefined;
@@ -108,9 +109,9 @@ export class Tabs<Message extends UIMessage> {
         if (passed !== undefined && passed.runId === runId) passed.add(note.chunk);
         return;
       }
-      const listener = this.#listeners.get(chatId);
-      if (listener !== undefined && note.type === 'said') this.#receive(chatId, runId, note.message);
-      listener?.(note);
+      const own = [...this.#listeners].filter((one) => one.chatId === chatId);
+      if (own.length > 0 && note.type === 'said') this.#receive(chatId, runId, note.message);
+      for (const { listener } of own) listener(note);
     };
     return channel;
   }
@@ -129,11 +130,6 @@ export class Tabs<Message extends UIMessage> {
       controller?.enqueue(chunk);
       if (chunk.type === 'finish' || chunk.type === 'abort') close();
     };
-    // A reply that continues a message is read whole, like any other.
-    if (message.role === 'assistant') {
-      add({ type: 'start', messageId: message.id });
-      for (const chunk of toChunks(message)) add(chunk);
-    }
     this.#passed.set(chatId, { runId, message, stream, add });
     // It is free when the reply has ended, or its tab is gone: then the reader opens a connection.
     navigator.locks.request(lockName(runId), () => void setTimeout(close, PASSING_MS)).catch(() => {});

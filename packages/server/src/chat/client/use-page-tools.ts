@@ -58,7 +58,7 @@ export function usePageTools<Message extends UIMessage>(
     onToolCall(call: ToolCall<Message>) {
       const { toolCallId } = call.toolCall;
       // A message that is read again contains its calls again.
-      if (transport.isPassedOn(id) || calls.current.has(toolCallId)) return undefined;
+      if (!transport.isOwn(id) || calls.current.has(toolCallId)) return undefined;
       calls.current.add(toolCallId);
       claim(getName(id, toolCallId), () => {});
       return run(call);

@@ -3,10 +3,7 @@ import { useCallback, useEffect, useRef } from 'react';
 import { isStop } from './command.ts';
 import type { Settled } from './outbox.ts';
 import { pause } from './pause.ts';
-import type { Sent } from './pending-messages.ts';
 import type { StoppableChatTransport } from './stoppable-chat-transport.ts';
-import { readShown } from './use-sending.ts';
-import { findWaiting } from './waiting-message.ts';
 
 interface ShownChat<Message extends UIMessage>
   extends Pick<ReturnType<typeof useChat<Message>>, 'setMessages' | 'resumeStream'> {
@@ -45,20 +42,14 @@ export function useServerMessages<Message extends UIMessage>({
     return running.current;
   }, [transport, id, setMessages]);
   const onSettled = useCallback(
-    async ({ command, error, isRenamed }: Settled): Promise<void> => {
-      if (command.chatId !== id || isStop(command)) return;
-      const isAnswer = command.kind === 'answer' || command.kind === 'output';
-      if (error !== undefined) {
-        onRefused(error);
-        await refresh();
-        // The message of an agent that waits is not among those that have ended.
-        if (isAnswer) await resumeStream();
-        return;
-      }
-      const isOther = isRenamed === true || isChange(command.body as Sent<Message>);
-      if (!isAnswer && (isOther || hasQuestions(readShown(setMessages)))) await refresh();
+    async ({ command, error }: Settled): Promise<void> => {
+      if (command.chatId !== id || isStop(command) || error === undefined) return;
+      onRefused(error);
+      await refresh();
+      // The message of an agent that waits is not among those that have ended.
+      if (command.kind === 'answer' || command.kind === 'output') await resumeStream();
     },
-    [id, setMessages, resumeStream, refresh, onRefused],
+    [id, resumeStream, refresh, onRefused],
   );
   const listener = useRef(onSettled);
   listener.current = onSettled;
@@ -68,22 +59,10 @@ export function useServerMessages<Message extends UIMessage>({
     transport.open(id);
     setMessages((shown) => transport.toShown(id, shown, shown));
     const forget = transport.onSettled((settled) => void listener.current(settled).catch(() => {}));
-    const forgetChanges = transport.onChange((changed) => changed === id && void refresh().catch(() => {}));
     return () => {
       leaving.abort();
       forget();
-      forgetChanges();
     };
-  }, [transport, id, setMessages, refresh]);
+  }, [transport, id, setMessages]);
   return refresh;
-}
-
-/** It removes messages. */
-function isChange<Message extends UIMessage>({ trigger, messageId }: Sent<Message>): boolean {
-  return trigger === 'regenerate-message' || messageId !== undefined;
-}
-
-/** A new message closes them. */
-function hasQuestions(shown: readonly UIMessage[]): boolean {
-  return shown.some((message) => findWaiting(message) !== undefined);
 }

@@ -1,15 +1,16 @@
 import { type UIMessage, useChat } from '@ai-sdk/react';
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import type { StopOptions, StopReceipt } from './chat-stop.ts';
+import { type ChatState, isVisible, onVisibility } from './chat-watch.ts';
 import { isStop } from './command.ts';
 import type { PendingCommand } from './outbox.ts';
 import { ChangedReplyError } from './shown-chunks.ts';
 import { StoppableChatTransport } from './stoppable-chat-transport.ts';
 import { type ChatOptions, type OnToolCall, usePageTools } from './use-page-tools.ts';
-import { useSending } from './use-sending.ts';
+import { readShown, useSending } from './use-sending.ts';
 import { useServerMessages } from './use-server-messages.ts';
 import { useStop } from './use-stop.ts';
-import { findOpenQuestions, findWaiting } from './waiting-message.ts';
+import { findWaiting } from './waiting-message.ts';
 
 /** The options of `useChat`, with an `id` and the path of the chat handler. */
 export type StoppableChatOptions<Message extends UIMessage> = Omit<
@@ -66,11 +67,10 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
   const transport = given ?? made;
   transport.setLastMessage(rest.id, rest.messages?.at(-1)?.id);
   const { withSignal, abortInPage, runAgain } = usePageTools(onToolCall, { id: rest.id, transport });
-  const failed = useRef<() => unknown>(() => {});
   const chat = useChat<Message>({
     resume: true,
     ...rest,
-    ...useQuietChanges(rest, failed),
+    ...useQuietChanges(rest),
     ...withSignal,
     transport,
   } as ChatOptions<Message>);
@@ -80,18 +80,20 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
   const [refusal, setRefusal] = useState<Error>();
   const onRefused = useCallback((error: unknown) => setRefusal(error as Error), []);
   const refresh = useServerMessages({ id: rest.id, transport, setMessages, resumeStream, onRefused });
-  failed.current = refresh;
   const connection = useConnection(rest.id, transport);
   // What the page shows is no longer what the reply is: it is read again from its start.
   useEffect(() => {
     if (isChanged) resumeStream().catch(() => {});
   }, [isChanged, resumeStream]);
   const waiting = findWaiting(chat.messages.at(-1));
-  const parts = { id: rest.id, transport, status, resumeStream, abortInPage, refresh };
-  const { stop, isStopping, turns } = useStop({ ...parts, stopReading, waiting });
+  const parts = { id: rest.id, transport, resumeStream, refresh };
+  const { stop, isStopping, turns } = useStop({ ...parts, stopReading, waiting, abortInPage });
   const isIdle = status !== 'submitted' && status !== 'streaming' && !isStopping;
-  useAnswers(isIdle && waiting !== undefined ? chat.messages.at(-1) : undefined, { ...rest, transport, resumeStream });
-  useOtherTabs(parts);
+  useWatch(rest.resume !== false, { ...parts, isIdle, setMessages });
+  useEffect(
+    () => transport.onOtherTab(rest.id, (event) => event.type === 'stopping' && abortInPage(event.reason)),
+    [transport, rest.id, abortInPage],
+  );
   useEffect(() => (isIdle ? runAgain(chat.messages.at(-1)) : undefined));
   const sending = useSending(chat, { id: rest.id, transport, turns, onSend: () => setRefusal(undefined) });
   const error = isChanged ? undefined : (chat.error ?? refusal);
@@ -103,81 +105,59 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
 /** What a page tells its user about the connection. */
 function useConnection<Message extends UIMessage>(id: string, transport: StoppableChatTransport<Message>) {
   const subscribe = useCallback((listener: () => void) => transport.onChange(listener), [transport]);
-  const isReconnecting = useSyncExternalStore(
+  const text = useSyncExternalStore(
     subscribe,
-    () => transport.isReconnecting(id),
-    () => false,
+    () => JSON.stringify([transport.isReconnecting(id), transport.pending(id)]),
+    () => '[false,[]]',
   );
-  const shown = useSyncExternalStore(
-    subscribe,
-    () => JSON.stringify(transport.pending(id)),
-    () => '[]',
-  );
-  const pending = useMemo(() => JSON.parse(shown) as readonly PendingCommand[], [shown]);
-  const isSending = pending.some((command) => !isStop(command));
-  const retryNow = useCallback(() => transport.retryNow(), [transport]);
-  const giveUp = useCallback((command: string) => transport.giveUp(command), [transport]);
-  return { isReconnecting, isSending, pending, retryNow, giveUp };
+  const [isReconnecting, pending] = useMemo(() => JSON.parse(text) as [boolean, readonly PendingCommand[]], [text]);
+  const { retryNow, giveUp } = transport;
+  return { isReconnecting, isSending: pending.some((command) => !isStop(command)), pending, retryNow, giveUp };
 }
 
-/** Reads on when someone else has answered what this message waits for. */
-function useAnswers<Message extends UIMessage>(
-  message: Message | undefined,
-  { id, transport, resumeStream }: Pick<TabParts<Message>, 'id' | 'transport' | 'resumeStream'>,
-): void {
-  const current = useRef(message);
-  current.current = message;
-  const open = message && [message.id, ...findOpenQuestions(message)].join();
-  useEffect(() => {
-    if (open === undefined) return undefined;
-    const leaving = new AbortController();
-    const readOn = (isAnswered: boolean) => (isAnswered && !leaving.signal.aborted ? resumeStream() : undefined);
-    transport
-      .waitForAnswer(id, current.current!, leaving.signal)
-      .then(readOn)
-      .catch(() => {});
-    return () => leaving.abort();
-  }, [transport, id, open, resumeStream]);
-}
-
-interface TabParts<Message extends UIMessage>
-  extends Pick<ReturnType<typeof useChat<Message>>, 'status' | 'resumeStream'> {
+interface WatchParts<Message extends UIMessage>
+  extends Pick<ReturnType<typeof useChat<Message>>, 'setMessages' | 'resumeStream'> {
   readonly id: string;
   readonly transport: StoppableChatTransport<Message>;
-  readonly abortInPage: (reason?: string) => void;
+  readonly isIdle: boolean;
   readonly refresh: () => Promise<void>;
 }
 
-/** Does in this tab what another one did in the same chat. */
-function useOtherTabs<Message extends UIMessage>(parts: TabParts<Message>): void {
-  const { id, transport, status, resumeStream, abortInPage, refresh } = parts;
-  const [isSaid, setIsSaid] = useState(false);
-  useEffect(
-    () =>
-      transport.onOtherTab(id, (event) => {
-        if (event.type === 'said') setIsSaid(true);
-        else if (event.type === 'stopping') abortInPage(event.reason);
-        else refresh().catch(() => {});
-      }),
-    [transport, id, abortInPage, refresh],
-  );
-  // What was said in another tab is shown as soon as this one reads no other reply.
+/** Shows what the server says about the chat while somebody looks, and reads a reply that others asked for or continued. */
+function useWatch<Message extends UIMessage>(isOn: boolean, parts: WatchParts<Message>): void {
+  const { id, transport, isIdle, refresh, resumeStream, setMessages } = parts;
+  const [state, setState] = useState<ChatState>();
+  /** A reply that cannot be read is not asked for again and again. */
+  const resumed = useRef<ChatState>(undefined);
   useEffect(() => {
-    if (!isSaid || status === 'submitted' || status === 'streaming') return;
-    setIsSaid(false);
-    refresh()
-      .then(() => resumeStream())
-      .catch(() => {});
-  }, [isSaid, status, refresh, resumeStream]);
+    if (!isOn) return undefined;
+    const leave = transport.watch(id, setState);
+    // A tab that does not watch itself is told only what changes.
+    refresh().catch(() => {});
+    return leave;
+  }, [isOn, transport, id, refresh]);
+  const isSeen = useSyncExternalStore(onVisibility, isVisible, isVisible);
+  useEffect(() => {
+    if (state === undefined || !isSeen) return undefined;
+    let isOver = false;
+    const show = async (): Promise<void> => {
+      if (!transport.isShown(id, state)) await refresh();
+      if (isOver || !isIdle || resumed.current === state) return;
+      if (!transport.isMissed(id, state, readShown(setMessages).at(-1))) return;
+      resumed.current = state;
+      // Someone else has asked for it, and runs its tools.
+      transport.setOwn(id);
+      await resumeStream();
+    };
+    show().catch(() => {});
+    return () => void (isOver = true);
+  }, [transport, id, state, isSeen, isIdle, refresh, resumeStream, setMessages]);
 }
 
 type Listeners<Message extends UIMessage> = Pick<ChatOptions<Message>, 'onError' | 'onFinish'>;
 
 /** A reply that is read again from its start has neither failed nor finished. */
-function useQuietChanges<Message extends UIMessage>(
-  { onError, onFinish }: Listeners<Message>,
-  failed: { readonly current: () => unknown },
-): Listeners<Message> {
+function useQuietChanges<Message extends UIMessage>({ onError, onFinish }: Listeners<Message>): Listeners<Message> {
   const isChanged = useRef(false);
   return {
     onError(error) {
@@ -186,7 +166,6 @@ function useQuietChanges<Message extends UIMessage>(
     },
     onFinish(end) {
       if (!isChanged.current) onFinish?.(end);
-      if (!isChanged.current && end.isError) failed.current();
       isChanged.current = false;
     },
   };

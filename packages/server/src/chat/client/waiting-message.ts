@@ -9,10 +9,9 @@ export function isOpen(part: UIMessage['parts'][number]): boolean {
 }
 
 /** Returns the questions of a message that wait, by their ids or their calls. */
-export function findOpenQuestions({ parts }: UIMessage): readonly string[] {
-  return parts.filter(isCallPart).flatMap(({ state, toolCallId, approval }) => {
-    return WAITING.has(state) ? [approval?.id ?? toolCallId] : [];
-  });
+export function findOpenQuestions(message: UIMessage | undefined): readonly string[] {
+  const open = message?.parts.filter(isCallPart).filter(isOpen) ?? [];
+  return open.map(({ toolCallId, approval }) => approval?.id ?? toolCallId);
 }
 
 /** Returns what a page says about the calls of a message, by question or call. */

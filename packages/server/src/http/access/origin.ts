@@ -61,7 +61,7 @@ export function createOriginGuard({ hosts = LOOPBACK, origins = [] }: OriginOpti
         'access-control-allow-headers': request.headers.get('access-control-request-headers') ?? SHARED_HEADERS,
         'access-control-max-age': PREFLIGHT_SECONDS,
         'access-control-allow-methods': 'GET, POST, DELETE',
-        'access-control-expose-headers': 'retry-after, whoa-principal, whoa-renamed',
+        'access-control-expose-headers': 'retry-after, whoa-principal, whoa-renamed, whoa-version',
         vary: 'origin, access-control-request-headers',
       };
     },
