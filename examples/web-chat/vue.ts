@@ -1,6 +1,6 @@
 // The page in Vue: the AI SDK's own composable, with our transport.
 import { useChat } from '@ai-sdk/vue';
-import { StoppableChatTransport, stopChat } from '@whoa/server/transport';
+import { StoppableChatTransport, stopChat, watchChat } from '@whoa/server/transport';
 import type { UIMessage } from 'ai';
 import { createApp, h, onMounted, reactive, ref } from 'vue';
 
@@ -13,8 +13,8 @@ createApp({
   setup() {
     // biome-ignore lint/correctness/useHookAtTopLevel: it is Vue's, not React's
     const chat = reactive(useChat({ id, transport, messages }));
-    // After a reload: reads the reply in progress, if there is one.
-    onMounted(() => chat.resumeStream());
+    // Reads the reply in progress, if there is one, and shows what other tabs and devices do.
+    onMounted(() => watchChat(chat, transport));
     const text = ref('');
     const send = () => chat.sendMessage({ text: text.value });
     const type = (event: Event) => (text.value = (event.target as HTMLInputElement).value);

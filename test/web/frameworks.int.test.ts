@@ -114,6 +114,14 @@ async function openSite(script: string) {
   await page.goto(`${server.url}/#c1`);
   return {
     page,
+    /** Opens the chat in another browser. */
+    async phone() {
+      const phone = await browser.newPage();
+      stack.defer(() => phone.close());
+      await phone.goto(`${server.url}/#c1`);
+      await phone.waitForSelector('input');
+      return phone;
+    },
     release() {
       release.resolve();
       release = Promise.withResolvers();
@@ -166,6 +174,19 @@ describe.each(forChange(Object.keys(PAGES), (name) => name === 'vue'))('%s', (na
     await page.getByText('Send', { exact: true }).waitFor();
     expect(await site.statuses()).toEqual(['success', 'cancelled']);
     expect(await page.locator('article').count()).toBe(4);
+  });
+
+  test('another browser shows a reply that it did not ask for, and stops it', async () => {
+    await using site = await openSite(script);
+    const phone = await site.phone();
+    await say(site.page, 'A story');
+    for (const page of [site.page, phone]) await reply(page, 'Once upon');
+    await phone.getByText('Stop', { exact: true }).click();
+    for (const page of [phone, site.page]) {
+      await page.getByText('Stopped.').waitFor();
+      await page.getByText('Send', { exact: true }).waitFor();
+      expect(await page.locator('article').count()).toBe(2);
+    }
   });
 
   test.runIf(isNight)(

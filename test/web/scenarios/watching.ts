@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { until } from '../../promises/fixture.ts';
 import { ALL, HALF } from '../browser.ts';
 import type { ChatPage } from '../chat-page.ts';
-import { approve, callIs, half, isQuiet, REPLY_ONLY, type Scenario } from './acts.ts';
+import { approve, callIs, half, isQuiet, located, REPLY_ONLY, type Scenario } from './acts.ts';
 import type { Site } from './harness.ts';
 import { CALLING } from './script.ts';
 
@@ -54,6 +54,19 @@ export const WATCHING: readonly Scenario[] = [
       site.release();
       for (const one of [phone, chat]) await one.shows(CALLING + ALL);
       expect(site.effects).toEqual(['pay started', 'pay ended']);
+    },
+  },
+  {
+    name: 'a tool runs in the page that asked, and not on a phone that looks on',
+    kinds: REPLY_ONLY,
+    async run(site) {
+      const { phone, chat } = await beside(site, 'call locate');
+      for (const one of [chat, phone]) await callIs(one, 'input-available');
+      await phone.status('ready');
+      await located(chat, { output: 'Oslo' });
+      for (const one of [phone, chat]) await one.shows(CALLING + ALL);
+      const inPage = ({ evaluate }: ChatPage): Promise<readonly string[]> => evaluate((page) => page.inPage);
+      expect([await inPage(chat), await inPage(phone)]).toEqual([['locate started'], []]);
     },
   },
   {

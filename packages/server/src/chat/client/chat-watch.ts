@@ -38,7 +38,7 @@ export function onVisibility(listener: () => void): () => void {
  * Reads the states of a chat until the signal fires, while somebody looks at the page. Of the tabs of a browser that can
  * reach each other, one does: a browser opens few connections to a server.
  */
-export async function watchChat(options: WatchOptions, signal: AbortSignal): Promise<void> {
+export async function watchStates(options: WatchOptions, signal: AbortSignal): Promise<void> {
   const { locks } = globalThis.navigator ?? {};
   while (!signal.aborted) {
     if (!isVisible()) {

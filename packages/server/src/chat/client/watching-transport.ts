@@ -1,5 +1,5 @@
 import type { UIMessage } from 'ai';
-import { type ChatState, watchChat } from './chat-watch.ts';
+import { type ChatState, watchStates } from './chat-watch.ts';
 import { attempt } from './command-storage.ts';
 import { KeepingTransport } from './keeping-transport.ts';
 import { ReplyReadings } from './readings.ts';
@@ -48,7 +48,7 @@ export abstract class WatchingTransport<Message extends UIMessage> extends Keepi
       this.tabs.post({ type: 'state', chatId, state });
       tell(state);
     };
-    watchChat({ name: `whoa-watch ${this.api} ${chatId}`, open, onState }, leaving.signal).catch(() => {});
+    watchStates({ name: `whoa-watch ${this.api} ${chatId}`, open, onState }, leaving.signal).catch(() => {});
     return () => {
       forget();
       leaving.abort();
