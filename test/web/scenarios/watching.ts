@@ -65,8 +65,8 @@ export const WATCHING: readonly Scenario[] = [
       await phone.status('ready');
       await located(chat, { output: 'Oslo' });
       for (const one of [phone, chat]) await one.shows(CALLING + ALL);
-      const inPage = ({ evaluate }: ChatPage): Promise<readonly string[]> => evaluate((page) => page.inPage);
-      expect([await inPage(chat), await inPage(phone)]).toEqual([['locate started'], []]);
+      const inPage = await Promise.all([chat, phone].map((one) => one.evaluate((page) => page.inPage)));
+      expect(inPage).toEqual([['locate started'], []]);
     },
   },
   {

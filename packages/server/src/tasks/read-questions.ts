@@ -47,7 +47,7 @@ export async function readQuestions(
 }
 
 /** Returns the question that an event asks. */
-export function findQuestion(event: JournalEvent): AskedQuestion | undefined {
+function findQuestion(event: JournalEvent): AskedQuestion | undefined {
   if (event.type !== 'approval-question' && event.type !== 'question-asked') return undefined;
   const { id, question } = event;
   const { kind, schema } = event.type === 'question-asked' ? event : { kind: 'approve' as const, schema: undefined };
@@ -55,7 +55,7 @@ export function findQuestion(event: JournalEvent): AskedQuestion | undefined {
 }
 
 /** Returns the call whose question an event closes. */
-export function findAnsweredCall(event: JournalEvent): string | undefined {
+function findAnsweredCall(event: JournalEvent): string | undefined {
   if (event.type === 'call-end') return event.result.callId;
   return event.type === 'approval-answered' || event.type === 'question-closed' ? event.callId : undefined;
 }
