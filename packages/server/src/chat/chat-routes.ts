@@ -65,12 +65,6 @@ export function createChatRoutes(
     if (ref === undefined) return c.body(null, 204);
     return stream(c.req.raw, who, (signal) => streamReply(chat, ref, { signal }));
   });
-  routes.get('/:chatId/watch', admit('read'), (c) => {
-    const { who } = c.var;
-    const ref = { who, chatId: c.req.param('chatId') };
-    const { after } = c.req.query();
-    return streamEvents({ request: c.req.raw, who }, (signal) => watchChat(chat, ref, { after, signal }), { access });
-  });
   routes.get('/:chatId/messages', admit('read'), async (c) => {
     const { messages, version, reply = '' } = await readView(chat, { who: c.var.who, chatId: c.req.param('chatId') });
     return c.json(messages, 200, { [VERSION]: `${version} ${encodeURIComponent(reply)}` });
@@ -126,7 +120,7 @@ export function createAdmit(access: Access): (right: Right) => MiddlewareHandler
 }
 
 /**
- * Adds the routes that all protocols over HTTP share: a stop and an approval. Errors become refusals. `via`: the protocol,
+ * Adds the routes that all protocols over HTTP share: a stop, an approval and a watch. Errors become refusals. `via`: the protocol,
  * for cancel reasons.
  */
 export function serveRoutes(routes: Hono<ChatEnv>, service: ChatService, via: string): Fetch {
@@ -145,6 +139,14 @@ export function serveRoutes(routes: Hono<ChatEnv>, service: ChatService, via: st
   routes.post('/:chatId/approve', admit('approve'), async (c) => {
     const answer = checked(await readJson(c.req.raw, access), approveRequest);
     return c.json({ result: await answerQuestion(chat, c.var.who, { ...answer, chatId: c.req.param('chatId') }) });
+  });
+  routes.get('/:chatId/watch', admit('read'), (c) => {
+    const { who } = c.var;
+    const ref = { who, chatId: c.req.param('chatId') };
+    const { after } = c.req.query();
+    const open = (signal: AbortSignal) => watchChat(chat, ref, { after, signal });
+    // Pages that are merely open take no reply's place.
+    return streamEvents({ request: c.req.raw, who }, open, { access, kind: 'watch ' });
   });
   routes.onError((error) => responseTo(error, onError));
   routes.notFound(() => refuse(404, { code: 'unknown-route', message: 'There is no such route of a chat' }));

@@ -95,6 +95,7 @@ async function openChat(place: (typeof PLACES)[number], script: readonly Scripte
       const states = opened.then((response) => readChunks(response).getReader());
       return {
         seen,
+        status: async () => (await opened).status,
         leave: () => leaving.abort(),
         /** Resolves when the stream has ended. */
         ended: async () => {
@@ -161,6 +162,14 @@ test('a page that knows the version is told nothing before it changes, and one t
   await chat.remove();
   expect((await knows.until(() => true)).version).not.toBe(version);
   expect(knows.seen).toHaveLength(1);
+});
+
+test('pages that watch take no place of replies', async () => {
+  await using chat = await openChat('memory', [TEXT]);
+  const watches = Array.from({ length: 101 }, () => chat.watch());
+  await Promise.all(watches.slice(0, 100).map((watch) => watch.until(() => true)));
+  expect(await watches.at(-1)!.status()).toBe(429);
+  expect(await chat.ask({ messages: [say('u1', 'Hi')] })).toContain('Done.');
 });
 
 test('what an application writes into its own database is seen when it says so', async () => {

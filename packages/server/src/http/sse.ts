@@ -9,6 +9,8 @@ const HEARTBEAT_MS = 15_000;
 
 interface EventStreamOptions<Seen> {
   readonly access: Access;
+  /** Streams of another kind are counted apart. */
+  readonly kind?: string;
   readonly clock?: Clock;
   /** Converts an item to the text of an event. Defaults to an event with only its data. */
   readonly toText?: (seen: Seen) => string;
@@ -24,9 +26,9 @@ interface EventStreamOptions<Seen> {
 export function streamEvents<Seen>(
   { request, who }: { readonly request: Request; readonly who: Principal },
   open: (signal: AbortSignal) => AsyncIterator<Seen, undefined>,
-  { access, clock = systemClock, toText = toData, headers, terminator }: EventStreamOptions<Seen>,
+  { access, kind, clock = systemClock, toText = toData, headers, terminator }: EventStreamOptions<Seen>,
 ): Response {
-  const slot = access.openStream(who);
+  const slot = access.openStream(who, kind);
   if (slot instanceof Response) return slot;
   const encoder = new TextEncoder();
   const leaving = new AbortController();

@@ -6,6 +6,7 @@ import type { ScriptedResponse } from '@whoa/ai-sdk/testing';
 import { describe, expect, test } from 'vitest';
 import { CALL, KINDS, type Kind, openChat as openAnyChat } from '../../../../../test/server/chat-harness.ts';
 import { listen } from '../../http/listen.ts';
+import { readChunks } from '../client/read-chunks.ts';
 import { createAgUiHandler } from './ag-ui-handler.ts';
 
 async function openChat(kind: Kind, script: readonly ScriptedResponse[]) {
@@ -111,6 +112,24 @@ describe.each(KINDS)('%s', (kind) => {
     expect(other.events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'cancelled' } });
     const nothing = await fetch(`${fixture.url}/t/connect`, { headers: { 'x-user': 'ada' } });
     expect(nothing.status).toBe(204);
+  });
+
+  test('a client is told what another does in its thread', async () => {
+    await using fixture = await openChat(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
+    const leaving = new AbortController();
+    const watch = await fetch(`${fixture.url}/t/watch`, { headers: { 'x-user': 'ada' }, signal: leaving.signal });
+    const states = readChunks(watch).getReader();
+    const next = async () => (await states.read()).value as unknown as { version: string; reply?: string };
+    const before = await next();
+    const running = openAgent(fixture.url).run('u1', 'Go');
+    let state = await next();
+    while (state.reply === undefined) state = await next();
+    await fixture.hands.started.promise;
+    fixture.hands.release.resolve('forty-two');
+    await running;
+    while (state.reply !== undefined) state = await next();
+    expect(state.version).not.toBe(before.version);
+    leaving.abort();
   });
 
   test('a stop names its run: another is not touched, and one that comes later is stopped', async () => {

@@ -22,7 +22,7 @@ interface AccessLimits {
   readonly requestsPerSecond: number;
   /** The number of requests in a burst after a pause. Defaults to 200. */
   readonly requestsBurst: number;
-  /** How many streams may be open at the same time. Defaults to 100. */
+  /** How many streams may be open at the same time, and how many pages may watch chats. Defaults to 100. */
   readonly maxStreams: number;
 }
 
@@ -79,8 +79,8 @@ export interface Access {
   getCorsHeaders(request: Request): Readonly<Record<string, string>>;
   /** Reads the whole body into memory, unless it is too large. */
   readBody(request: Request): Promise<Request | Response>;
-  /** Counts a stream until it is disposed, unless too many are open. */
-  openStream(principal: Principal): Disposable | Response;
+  /** Counts a stream until it is disposed, unless too many of its kind are open. */
+  openStream(principal: Principal, kind?: string): Disposable | Response;
   /** Returns why a principal may not answer questions; `undefined` if they may. They are read only if that depends on them. */
   readonly refuseAnswer: RefuseAnswer;
   /** Records what a principal did in the audit. */
@@ -134,7 +134,7 @@ export function createAccess(given: AccessOptions): Access {
       return may(principal, right) ? principal : refuseRight(right);
     },
     readBody: (request) => readBody(request, limits.maxBodyBytes, () => holdBody(senders.get(request) ?? '')),
-    openStream: (principal) => holdStream(formatPrincipal(principal)),
+    openStream: (principal, kind = '') => holdStream(kind + formatPrincipal(principal)),
     refuseAnswer: async (principal, read) =>
       may(principal, 'approve') ? checkApprover(principal, read) : lacksRight('approve'),
     audit(principal, event) {
