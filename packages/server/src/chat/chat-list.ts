@@ -71,7 +71,7 @@ export async function listChats(
 export async function removeChat(chat: Chat, { who, chatId }: ChatRef): Promise<boolean> {
   const { store } = chat;
   // Stores say nothing about a removal: pages look again soon after a change.
-  await touchChat(chat, { who, chatId });
+  await touchChat(chat, { who, chatId }).catch(() => {});
   const target = { tenant: who.tenant, conversation: chatId };
   await cancelBackground(store, target, { kind: 'user', by: who.name, message: 'its chat is removed' });
   return (await eraseRecords(store, target, { waitMs: WAIT_MS, by: who.name })).isComplete;
