@@ -69,10 +69,10 @@ export class AppHistory {
     this.#report = report;
   }
 
-  /** Returns the messages of a chat, for a request. Throws an `HttpError` if the database does not answer. */
-  async read(owner: Owner): Promise<Messages> {
+  /** Returns a chat, for a request. Throws an `HttpError` if the database does not answer. */
+  async read(owner: Owner): Promise<LoadedChat> {
     try {
-      return (await this.#load(owner)).messages;
+      return await this.#load(owner);
     } catch (error) {
       this.#report(error);
       const message = 'The history of this chat could not be loaded, and nothing was changed; try again';

@@ -56,7 +56,7 @@ export function getMessageId(task: Pick<TaskRecord, 'id' | 'inputs'>): string {
 
 /** Returns the messages of a chat. Those of an agent are not messages of a page. */
 export async function readHistory({ store, isReply, history }: Parts, chat: ChatRef): Promise<readonly UIMessage[]> {
-  if (history !== undefined) return history.read({ chatId: chat.chatId, principal: chat.who });
+  if (history !== undefined) return (await history.read({ chatId: chat.chatId, principal: chat.who })).messages;
   const ref = { tenant: chat.who.tenant, conversation: chat.chatId };
   const record = isReply ? await store.conversation(ref) : undefined;
   return (record?.history ?? []) as unknown as readonly UIMessage[];

@@ -29,42 +29,34 @@ const MAX_POLL_MS = 60_000;
 const MAX_OPEN_MS = 300_000;
 
 /**
- * Returns the messages of a chat with their version. It is derived from what every step writes together with its change: the
- * conversation, its live and newest tasks with their questions, and what the application's database has. It is read before
- * the messages: if they have changed in between, it is another one than that of the watch, and the page reads again.
+ * Returns the messages of a chat with its state, which is read first: if they have changed in between, the watch tells
+ * another version, and the page reads again.
  */
 export async function readView(
   chat: Chat,
   ref: ChatRef,
 ): Promise<ChatState & { readonly messages: readonly UIMessage[] }> {
-  const { parts, ...state } = await readParts(chat, ref);
-  const messages = await readMessages(chat, ref);
-  return { ...state, version: toVersion(chat, parts, messages), messages };
+  return { ...(await readState(chat, ref)), messages: await readMessages(chat, ref) };
 }
 
-async function readState(chat: Chat, ref: ChatRef): Promise<ChatState> {
-  const { parts, ...state } = await readParts(chat, ref);
-  const messages = chat.history === undefined ? [] : await readMessages(chat, ref);
-  return { ...state, version: toVersion(chat, parts, messages) };
-}
-
-/** The store's messages change by its tasks; those of an application also without one. */
-function toVersion({ history }: Chat, parts: unknown, messages: readonly UIMessage[]): string {
-  return hash('sha256', JSON.stringify([parts, history === undefined ? [] : messages]), 'base64url').slice(0, 22);
-}
-
-async function readParts({ store }: Chat, { who, chatId }: ChatRef) {
+/**
+ * The version is derived from what every step writes together with its change: the conversation, its live and newest tasks
+ * with their questions, and the version that the application's database has.
+ */
+async function readState({ store, history }: Chat, { who, chatId }: ChatRef): Promise<ChatState> {
   const ref = { tenant: who.tenant, conversation: chatId };
   const record = await store.conversation(ref);
   const live = record ? await readLive(store, record) : [];
   const { tasks: newest } = await store.list({ ...ref, limit: NEWEST });
-  const shown = chooseShown(live);
   const parts = [
     record?.changedAt ?? 0,
     live.map((task) => [task.id, task.status, ...findOpen(task)]),
     newest.map(({ id, status }) => [id, status]),
+    (await history?.read({ chatId, principal: who }))?.version ?? null,
   ];
-  return { parts, ...(shown && { reply: getMessageId(shown) }), questions: shown ? findOpen(shown) : [] };
+  const version = hash('sha256', JSON.stringify(parts), 'base64url').slice(0, 22);
+  const shown = chooseShown(live);
+  return { version, ...(shown && { reply: getMessageId(shown) }), questions: shown ? findOpen(shown) : [] };
 }
 
 function findOpen({ questions = [] }: TaskRecord): readonly string[] {
