@@ -58,7 +58,7 @@ async function openChat(place: (typeof PLACES)[number], script: readonly Scripte
     stack.use(
       createChatHandler({
         store,
-        authenticate: () => 'ada',
+        authenticate: (request) => request.headers.get('x-user') ?? 'ada',
         tools: { pay: tool({ inputSchema: z.object({}), needsApproval: true, execute: () => 'paid' }) },
         ...(place === 'own database' && { history: db.history }),
         reply: (turn) => streamText({ model, ...turn }),
@@ -85,12 +85,15 @@ async function openChat(place: (typeof PLACES)[number], script: readonly Scripte
       return { version, reply, messages: (await response.json()) as UIMessage[] };
     },
     /** Reads the states until one is as wanted. */
-    watch: (after?: string) => {
+    watch: (after?: string, headers: Readonly<Record<string, string>> = {}) => {
       const leaving = new AbortController();
       stack.defer(() => leaving.abort());
       const seen: State[] = [];
       const opened = other!.fetch(
-        new Request(`http://app.test/api/chat/c/watch${after ? `?after=${after}` : ''}`, { signal: leaving.signal }),
+        new Request(`http://app.test/api/chat/c/watch${after ? `?after=${encodeURIComponent(after)}` : ''}`, {
+          signal: leaving.signal,
+          headers,
+        }),
       );
       const states = opened.then((response) => readChunks(response).getReader());
       return {
@@ -163,6 +166,33 @@ test('a page that knows the version is told nothing before it changes, and one t
   expect((await knows.until(() => true)).version).not.toBe(version);
   expect(knows.seen).toHaveLength(1);
 });
+
+test('another user is told nothing about a chat of the same name', async () => {
+  await using chat = await openChat('memory', [TEXT, TEXT]);
+  const mallory = chat.watch(undefined, { 'x-user': 'mallory' });
+  const empty = await mallory.until(() => true);
+  const before = await chat.read();
+  await chat.ask({ messages: [say('u1', 'Hi')] });
+  const own = await chat.watch().until(() => true);
+  expect(own.version).not.toBe(before.version);
+  expect(mallory.seen).toEqual([empty]);
+});
+
+test.for([
+  ['another principal than the page was opened by', { 'whoa-principal': 'bob' }, 403],
+  ['a page of another origin', { origin: 'https://evil.test' }, 403],
+] as const)('%s is refused', async ([, headers, status]) => {
+  await using chat = await openChat('memory', []);
+  expect(await chat.watch(undefined, headers).status()).toBe(status);
+});
+
+test.for(['x'.repeat(10_000), '\0', '../../c', '{"version":1}', ' '])(
+  'an invalid version is an unknown one (%#)',
+  async (after) => {
+    await using chat = await openChat('memory', []);
+    expect(await chat.watch(after).until(() => true)).toMatchObject({ questions: [] });
+  },
+);
 
 test('pages that watch take no place of replies', async () => {
   await using chat = await openChat('memory', [TEXT]);
