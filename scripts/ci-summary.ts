@@ -21,8 +21,8 @@ const DEAREST = 10;
 /** A test file that takes more seconds of CPU time has a line that begins like this, and says why. */
 const DEAR_SECONDS = 20;
 const REASON = /^ ?(?:\/\/|\*) .*\bdear: /m;
-/** What everything but the installation may take, in seconds of CPU time. */
-const CPU_BUDGET = 1_100;
+/** What everything but the installation may take, in seconds of CPU time. Lower it when less is spent: the goal is 1,100. */
+const CPU_BUDGET = 1_250;
 const INSTALLATION: ReadonlySet<string> = new Set(['system', 'install']);
 /** On a shared machine, CPU seconds grow: what the host took away, and what other processes spent, of all that was spent. */
 const QUIET_PERCENT = 5;

@@ -1,4 +1,5 @@
 // The console as people use it: a real browser, a real server, workers and Postgres.
+// dear: each of its dozen journeys opens pages that draw what runs.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';

@@ -1,5 +1,6 @@
 // Every scenario of a chat: instances in separate processes, a real store, a real browser. A change runs some, the night each
 // once; all of them, from packed packages, are `npm run long -- web`.
+// dear: nineteen chats, each with pages of a real browser and two instances.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chosenForChange } from '../../night.ts';
 import { type BorrowedServer, borrowPostgres } from '../../servers/borrow.ts';
