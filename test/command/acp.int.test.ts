@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { StoredSession } from '../../packages/tasks/src/ledger/sqlite-sessions.ts';
 import { isNight } from '../night.ts';
 import { until } from '../promises/fixture.ts';
+import { measureSlowness } from '../slowness.ts';
 import { SERVER } from '../tools/mcp-server.ts';
 import { ask, edit, type Message } from './acp-editor.ts';
 import { createHome, type Home } from './terminal.ts';
@@ -227,6 +228,6 @@ test.each(['SIGTERM', 'the end of the input'])('%s ends the command even if no o
   if (mode === 'SIGTERM') editor.child.kill('SIGTERM');
   else editor.child.stdin.end();
   await exited;
-  expect(performance.now() - started).toBeLessThan(15_000);
+  expect(performance.now() - started).toBeLessThan(15_000 * measureSlowness());
   expect(editor.child.exitCode).not.toBeNull();
 });

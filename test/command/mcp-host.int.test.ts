@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { forChange } from '../night.ts';
 import { findMarked } from '../process-escapes/round.ts';
 import { type Fields, toRequest } from '../server/mcp-host.ts';
+import { measureSlowness } from '../slowness.ts';
 import { openHost } from './mcp-process.ts';
 import { createHome, type Home } from './terminal.ts';
 
@@ -114,7 +115,7 @@ test('an agent that ignores its signal is still cancelled within the ladder, and
   const [task] = readTasks(own) as [{ endedAt: number; stop: { killAt: number }; outcome: Fields }];
   expect(task.outcome).toMatchObject({ status: 'cancelled', reason: { kind: 'user', by: 'MCP host', via: 'mcp' } });
   expect(task.outcome['stopReport']).toMatchObject({ isClean: false, calls: [{ tool: 'deaf', state: 'unknown' }] });
-  expect(task.endedAt).toBeLessThan(task.stop.killAt + AFTER_KILL_MS);
+  expect(task.endedAt).toBeLessThan(task.stop.killAt + AFTER_KILL_MS * measureSlowness());
   // The unresponsive call is still pending, and keeps no process alive.
   host.child.stdin.end();
   expect(await host.closed).toEqual([0, null]);

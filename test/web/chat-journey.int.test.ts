@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { forChange } from '../night.ts';
 import { type Fixture, openFixture, until } from '../promises/fixture.ts';
 import { MORTAL_LEASE_MS, type OpenSharedStore, sharedStores, startWorker } from '../promises/surfaces/task.ts';
+import { measureSlowness } from '../slowness.ts';
 import { type Child, startProgram } from '../tasks/child.ts';
 import { openStore } from '../tasks/open-store.ts';
 import { bundlePage, type ChatPage, launchBrowser, openContext, openPage } from './chat-page.ts';
@@ -150,7 +151,7 @@ describe.each(SCENES)('$name, $kind', ({ name, kind }) => {
     maker.process.kill('SIGKILL');
     const killedAt = performance.now();
     await reader.shows('Once upon a time.');
-    expect(performance.now() - killedAt).toBeLessThan(MORTAL_LEASE_MS + 2_000 + 5_000);
+    expect(performance.now() - killedAt).toBeLessThan(MORTAL_LEASE_MS + 2_000 + 5_000 * measureSlowness());
     await reader.status('ready');
     expect(await reader.replies()).toEqual(['Once upon a time.']);
     const [task] = (await store.list({ tenant: 'ada', conversation: 'told' })).tasks;
