@@ -30,6 +30,10 @@ const RARE = [
   { profile: 'mixed', seed: 10_218 },
   // The response to a heartbeat arrives after that to a take that was sent later.
   { profile: 'mixed', seed: 80_078_394 },
+  // Planted bugs that the seeds of a change do not find.
+  { profile: 'suspends', seed: 21 },
+  { profile: 'mixed', seed: 26 },
+  { profile: 'provider', seed: 48 },
 ] as const;
 
 /** `npm run long -- buses` simulates many. */
