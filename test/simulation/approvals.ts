@@ -25,6 +25,8 @@ export class ApprovalScenario {
   /** The nonce of the answer that counts, by question. */
   readonly #counted = new Map<string, string>();
   readonly #started = new Set<string>();
+  /** Calls that had to ask again, and could not: a message was unread. */
+  readonly #unread = new Set<string>();
 
   constructor(context: SimulationContext) {
     this.#context = context;
@@ -37,6 +39,8 @@ export class ApprovalScenario {
   }
 
   committed({ name, args, answer, error }: Commit): void {
+    if (name === 'append' && (error as { why?: string } | undefined)?.why === 'unread')
+      for (const { callId } of (args[1] as Batch).asks ?? []) this.#unread.add(callId);
     if (error !== undefined) return;
     if (name === 'append') this.#appended(args[0] as ClaimRef, args[1] as Batch, answer as Orders);
     const isAccepted = name === 'answer' && (answer as { result: string }).result === 'accepted';
@@ -143,7 +147,7 @@ export class ApprovalScenario {
       const isYes = ['yes', 'always'].includes((answer?.value as { decision: string } | undefined)?.decision ?? '');
       if (isYes && task.status === 'success' && closed?.why !== 'answered')
         this.#broken(id, `the yes to ${callId} was accepted and closed as ${closed?.why}`);
-      if (isYes && task.status === 'success' && !this.#tasks.has(callId))
+      if (isYes && task.status === 'success' && !this.#tasks.has(callId) && !this.#unread.has(callId))
         this.#broken(id, `the yes to ${callId} was accepted and the call was never started`);
     }
   }
