@@ -23,8 +23,8 @@ const isCut = (event: unknown): boolean => 'cut' in (event as object);
 /** What a reader shows: everything it has seen, without what was taken back. */
 export class ShownJournal {
   #entries: Entry[] = [];
-  /** How often something was taken back. */
-  takenBack = 0;
+  /** The claims of which something was taken back. */
+  readonly #takenBack: string[] = [];
 
   get entries(): readonly Entry[] {
     return this.#entries;
@@ -35,8 +35,8 @@ export class ShownJournal {
       this.#entries.push(seen);
       return;
     }
-    this.takenBack++;
     const { position, claimHash, said } = seen;
+    this.#takenBack.push(claimHash);
     this.#entries = this.#entries.flatMap((entry) => {
       if (position === 0) return [];
       if (!entry.isDraft || entry.claimHash !== claimHash || entry.said <= said) return [entry];
@@ -53,7 +53,10 @@ export class ShownJournal {
     const gone = this.#entries.filter(({ isDraft, ...entry }) => {
       return !isDraft && !there.has(entry.position) && !isHeldLater(entry as unknown as JournalEntry, journal);
     });
+    // A starved machine may lose several claims; what each said is taken back once.
+    const again = this.#takenBack.filter((claim, i) => this.#takenBack.indexOf(claim) !== i);
     return [
+      ...again.map((claim) => `it was told more than once that the words of ${claim} are lost`),
       ...gone.map(({ position }) => `it was given ${position}, which is not there any more`),
       ...claims.flatMap((claim) => {
         const of = <T extends { claimHash: string }>(all: readonly T[]): T[] =>
