@@ -15,7 +15,10 @@ export interface PgBouncer extends AsyncDisposable {
   readonly url: string;
 }
 
-export async function startPgBouncer(server: PostgresServer, mode: 'session' | 'transaction'): Promise<PgBouncer> {
+export async function startPgBouncer(
+  server: Pick<PostgresServer, 'url'>,
+  mode: 'session' | 'transaction',
+): Promise<PgBouncer> {
   const folder = mkdtempSync(join(tmpdir(), 'whoa-pgbouncer-'));
   const port = await freePort();
   const file = join(folder, 'pgbouncer.ini');

@@ -37,6 +37,7 @@ export async function startPostgresPair(options: PostgresServerOptions = {}): Pr
     urlAt: ({ host, port }) => primary.url.replace(/127\.0\.0\.1:\d+\//, `${host}:${port}/`),
     async failOver(redirect) {
       await isFollowed(primary);
+      await primary.kill();
       await primary[Symbol.asyncDispose]();
       primary = standby;
       await query(primary.url, 'SELECT pg_promote()');

@@ -19,6 +19,8 @@ export interface PostgresServer extends AsyncDisposable {
   readonly pid: number;
   /** Stops it as a power cut would (`immediate`) or as its operator would (`fast`), and starts it on the same data. */
   restart(mode: 'immediate' | 'fast'): Promise<void>;
+  /** Ends every process of the server at once, as a machine does that loses its power. */
+  kill(): Promise<void>;
   /** Freezes every process of the server. */
   pause(): Promise<void>;
   resume(): Promise<void>;
@@ -88,6 +90,11 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
     async restart(mode) {
       await stop(mode === 'immediate' ? 'SIGQUIT' : 'SIGINT');
       server = await start();
+    },
+    async kill() {
+      const ended = once(server, 'exit');
+      await signal('SIGKILL');
+      await ended;
     },
     pause: () => signal('SIGSTOP'),
     resume: () => signal('SIGCONT'),

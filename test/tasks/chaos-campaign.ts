@@ -34,7 +34,7 @@ export async function runChaos(
   await using location = await kind.open(servers);
   const whyNoNetwork = location.network ? whyNoNamespaces() : undefined;
   const networkAddress = whyNoNetwork === undefined ? location.network?.address : undefined;
-  await using links = await createLinks(networkAddress, WORKERS, location.front);
+  await using links = await createLinks(networkAddress, WORKERS, location.front ?? location.bus);
   await using chaos = new Chaos({
     location,
     links: links.all,
@@ -136,9 +136,11 @@ class Chaos implements AsyncDisposable {
     const { location, log, clocks, links } = this.#options;
     const { env } = clocks.workers;
     const link = links[position];
-    const its = link ? location.network!.locationAt(link.proxy.address) : location.location;
+    const its = link
+      ? location.network!.locationAt(link.proxy.address, location.bus && link.front?.address)
+      : location.location;
     const inside = link?.namespace.inside ?? [];
-    const front = link?.front?.address ?? location.front;
+    const front = location.front && (link?.front?.address ?? location.front);
     const queue = front === undefined ? [] : [JSON.stringify(front)];
     return startChild('chaos-worker', [its, log, `worker-${++this.#started}`, ...queue], { env, inside });
   }
