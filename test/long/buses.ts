@@ -1,9 +1,10 @@
 // The contract, the journeys and the simulation with a bus that loses, doubles, delays and reorders messages.
-//   npm run long -- buses [SEEDS]
+//   npm run long -- buses [--part contract|simulation|journeys] [--bus drops|disorders] [--seeds N] [JOURNEY...]
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { formatContractReports, runStoreContract, sqliteStoreKind } from '@whoa/tasks/testing';
 import { startPostgres } from '../servers/postgres.ts';
 import { openPostgresKind } from '../servers/postgres-kind.ts';
@@ -17,7 +18,12 @@ const JOURNEYS = [
   'test/tasks/follow',
 ];
 const PROFILES = ['delivery', 'mixed', 'suspends', 'poison', 'provider'];
-const [seeds = '1000'] = process.argv.slice(2);
+const { values, positionals } = parseArgs({
+  options: { part: { type: 'string' }, bus: { type: 'string' }, seeds: { type: 'string', default: '1000' } },
+  allowPositionals: true,
+});
+const isWanted = (part: string): boolean => (values.part ?? part) === part;
+const buses = ['drops', 'disorders'].filter((bus) => (values.bus ?? bus) === bus);
 
 const failed: string[] = [];
 const note = (name: string, isFine: boolean): void => {
@@ -25,27 +31,30 @@ const note = (name: string, isFine: boolean): void => {
   if (!isFine) failed.push(name);
 };
 
-{
+if (isWanted('contract')) {
   await using server = await startPostgres();
   await using postgres = await openPostgresKind(server.url);
   for (const kind of [sqliteStoreKind, postgres])
-    for (const faults of ['gaps', 'disorders'] as const) {
-      const report = await runStoreContract(withLossyBus(kind, faults));
+    for (const bus of buses) {
+      const report = await runStoreContract(withLossyBus(kind, bus === 'drops' ? 'gaps' : 'disorders'));
       console.log(formatContractReports([report]));
       note(`the contract: ${report.store}`, report.failed.length === 0);
     }
 }
-for (const bus of ['drops', 'disorders']) {
-  for (const profile of PROFILES) {
-    const args = ['run', '-s', 'simulate', '--', '--seeds', seeds, '--profile', profile, '--bus', bus];
+for (const bus of buses) {
+  for (const profile of isWanted('simulation') ? PROFILES : []) {
+    const args = ['run', '-s', 'simulate', '--', '--seeds', values.seeds, '--profile', profile, '--bus', bus];
     note(`the simulation: ${profile}, ${bus}`, spawnSync('npm', args, { cwd: root, stdio: 'inherit' }).status === 0);
   }
+  if (!isWanted('journeys')) continue;
   const folder = mkdtempSync(join(tmpdir(), 'whoa-lossy-'));
   const file = join(folder, 'bus');
   writeFileSync(file, '');
   const env = { ...process.env, LOSSY_BUS: bus, LOSSY_BUS_FILE: file };
-  const args = ['vitest', 'run', '--project', 'integration*', '--maxWorkers', '1', ...JOURNEYS];
-  note(`the journeys: ${bus}`, spawnSync('npx', args, { cwd: root, stdio: 'inherit', env }).status === 0);
+  for (const journey of positionals.length > 0 ? positionals : JOURNEYS) {
+    const args = ['vitest', 'run', '--project', 'integration*', '--maxWorkers', '1', journey];
+    note(`${journey}: ${bus}`, spawnSync('npx', args, { cwd: root, stdio: 'inherit', env }).status === 0);
+  }
   rmSync(folder, { recursive: true });
 }
 console.log(failed.length === 0 ? 'nothing failed' : `failed: ${failed.join('; ')}`);
