@@ -5,42 +5,30 @@ import type {
   ClaimResult,
   Heartbeat,
   HeartbeatResult,
-  HeldTask,
   Orders,
   ParkReceipt,
   SeenByWorker,
-  SessionRef,
   SweepResult,
   TakeRequest,
   TakeResult,
-  TaskLoad,
-  WordSource,
 } from '../delivery/worker-store.ts';
 import type { EngineReceipt, PauseTarget, Queue, WorkersSnapshot } from '../overview.ts';
 import type { AnswerReceipt, Question, QuestionClose, QuestionRef } from '../question.ts';
 import type {
   CreateReceipt,
   FinishResult,
-  Hint,
   ListFilter,
   ListPage,
   ReleaseResult,
-  RemoveReceipt,
   SendReceipt,
   StoreCancelReceipt,
-  WatchFilter,
+  TaskStore,
 } from '../store.ts';
-import type {
-  ConversationRecord,
-  ConversationRef,
-  JournalEntry,
-  NewTask,
-  TaskCommand,
-  TaskOutcome,
-  TaskRecord,
-  TaskRef,
-} from '../task.ts';
+import type { ConversationRef, JournalEntry, NewTask, TaskCommand, TaskOutcome, TaskRecord, TaskRef } from '../task.ts';
 import type { TaskStatus } from './rules/status.ts';
+
+/** What a driver does as a store does, with checked arguments. */
+type SameMethod = 'name' | 'noteOffered' | 'load' | 'held' | 'show' | 'get' | 'conversation' | 'remove' | 'watch';
 
 /**
  * The implementation of one kind of store. `checked-store.ts` wraps it and checks and completes every request, so a
@@ -49,30 +37,21 @@ import type { TaskStatus } from './rules/status.ts';
  *
  * @experimental It may change in any release: require an exact version of this package if you implement it.
  */
-export interface StoreDriver extends AsyncDisposable {
-  readonly name: string;
+export interface StoreDriver extends Pick<TaskStore, SameMethod>, AsyncDisposable {
   /** Creates a task, or returns the one that has the same key. */
   create(request: CreateRequest): Promise<DriverReceipt>;
   /** Gives ready tasks to a worker. */
   take(request: DriverTake): Promise<TakeResult>;
-  /** Notes that tasks were offered to their engine. */
-  noteOffered(ids: readonly string[]): Promise<void>;
   /** Gives one named task to a worker. */
   claim(id: string, request: Required<ClaimRequest>): Promise<ClaimResult>;
   /** Gives several named tasks to a worker. Returns a result for each, in order. */
   claimMany(ids: readonly string[], request: Required<ClaimRequest>): Promise<readonly ClaimResult[]>;
-  /** Returns what the work of a claimed task needs: its inputs and the earlier messages. */
-  load(claim: ClaimRef): Promise<TaskLoad>;
   /** Renews a worker's session, and returns its orders. */
   heartbeat(heartbeat: Required<Heartbeat>): Promise<HeartbeatResult>;
-  /** Returns the tasks that a session holds. */
-  held(session: SessionRef): Promise<readonly HeldTask[]>;
   /** Frees the tasks of workers whose sessions have expired. */
   sweep(options: { readonly limit: number }): Promise<SweepResult>;
   /** Adds events to a task's journal, if the claim still holds. */
   append(claim: ClaimRef, batch: DriverBatch): Promise<Orders>;
-  /** Sends readers what a task says. */
-  show(words: WordSource): void;
   /** Returns a task, so that another worker can take it. `delayMs`: 0 for one that can be taken immediately. */
   release(claim: ClaimRef, delayMs: number): Promise<ReleaseResult>;
   /** Sets a task aside until a question is answered. */
@@ -85,14 +64,10 @@ export interface StoreDriver extends AsyncDisposable {
   send(task: TaskRef, command: TaskCommand, nonce: string): Promise<SendReceipt>;
   /** Answers a task's question. */
   answer(question: QuestionRef & { readonly task: string }, given: DriverAnswer): Promise<AnswerReceipt>;
-  /** Returns a task, if it exists. */
-  get(task: TaskRef): Promise<TaskRecord | undefined>;
   /** Lists tasks, newest first. */
   list(filter: ListRequest): Promise<ListPage>;
   /** Reads a task's journal after a position. */
   read(task: TaskRef, options: ReadRequest): Promise<readonly JournalEntry[]>;
-  /** Returns the state of a conversation. */
-  conversation(ref: ConversationRef): Promise<ConversationRecord | undefined>;
   /** Counts a tenant's tasks by status, each up to a limit. */
   counts(request: { readonly tenant: string; readonly limit: number }): Promise<Readonly<Record<TaskStatus, number>>>;
   /** Lists names of tenants after a given one, in byte order. */
@@ -115,10 +90,6 @@ export interface StoreDriver extends AsyncDisposable {
   pause(target: PauseTarget, isPaused: boolean): Promise<boolean>;
   /** Lets an engine deliver an agent, or none, and moves some of what waits. Call it again while `hasMore`. */
   setEngine(request: EngineRequest): Promise<DriverEngineReceipt>;
-  /** Removes a task that has ended. */
-  remove(target: TaskRef | ConversationRef): Promise<RemoveReceipt>;
-  /** Calls back when something may have changed. */
-  watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable>;
 }
 
 /** A take; `offers`: only of a process that has engines. */
