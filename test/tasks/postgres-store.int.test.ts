@@ -53,6 +53,35 @@ test('many stores that start at the same time make the schema once', async () =>
   expect(await ask(`SELECT format FROM ${schema}.layout`)).toEqual([{ format: 2 }]);
 });
 
+test('only a limit of running tasks needs its index, and a client with one adds it to a store that is used', async () => {
+  const schema = newSchema();
+  const findIndexes = async (): Promise<unknown[]> => {
+    const sql = `SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE n.nspname = $1 AND c.relname LIKE 'held%' AND i.indisvalid`;
+    return (await ask(sql, [schema])).map((row) => row['relname']);
+  };
+  await using unlimited = createPostgresStore({ url: server.url, schema });
+  await createRunning(unlimited);
+  expect(await findIndexes()).toEqual([]);
+  const limits = { maxRunningPerTenant: 1 };
+  const limited = [1, 2, 3].map(() => createPostgresStore({ url: server.url, schema, ...limits }));
+  const request = {
+    session: 'other',
+    worker: 'w',
+    leaseMs: LEASE_MS,
+    claim: 'c',
+    takeNumber: 1,
+    agents: ['a'],
+    limit: 5,
+  };
+  await createTask(unlimited);
+  expect((await Promise.all([limited[0]!.take(request), ...limited.map((store) => store.tenants())]))[0]).toMatchObject(
+    { tasks: [] },
+  );
+  await expect.poll(findIndexes, SOON).toEqual(['held_tasks_by_tenant']);
+  for (const store of limited) await store[Symbol.asyncDispose]();
+});
+
 test('a large limit of ready tasks is counted for a share of the tasks, so that a burst cannot pass it unseen', async () => {
   const maxReady = 1_001;
   await using store = createPostgresStore({ url: server.url, schema: newSchema(), maxReady, maxConnections: 1 });

@@ -1,3 +1,6 @@
+/** Whose running tasks are limited. */
+export type Limit = 'tenant' | 'agent';
+
 /** A table, a column or an index that a release adds to the tables. Older releases must not notice it. */
 export type Addition =
   | { readonly table: string; readonly columns: string }
@@ -6,6 +9,8 @@ export type Addition =
       readonly index: string;
       /** A table and its columns: `tasks (tenant)`. */
       readonly on: string;
+      /** Only clients with this limit need it. */
+      readonly limit?: Limit;
     };
 
 /** What a migration does to a store. */

@@ -7,6 +7,8 @@ export const ADDITIONS: readonly Addition[] = [
   { table: 'engines', columns: 'agent text COLLATE "C" PRIMARY KEY, engine text COLLATE "C" NOT NULL' },
   { column: 'offered_at', table: 'tasks', type: 'float8' },
   { column: 'offers_told_at', table: 'store_state', type: "float8 NOT NULL DEFAULT '-Infinity'" },
+  { index: 'held_tasks_by_tenant', on: "tasks (tenant) WHERE stage = 'held' AND tenant IS NOT NULL", limit: 'tenant' },
+  { index: 'held_tasks_by_agent', on: "tasks (agent) WHERE stage = 'held' AND agent IS NOT NULL", limit: 'agent' },
   {
     index: 'tasks_offered',
     on: `tasks (coalesce(offered_at + ${LIMITS.repeatedOfferMs - LIMITS.lostOfferMs}, stage_at))

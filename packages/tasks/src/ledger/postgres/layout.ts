@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { SettingsError } from '@whoa/core';
 import { StoreSetupError } from '../../errors.ts';
 import type { StoredSettings } from '../driver.ts';
-import type { Addition } from '../migration/addition.ts';
+import type { Addition, Limit } from '../migration/addition.ts';
 import { FORMAT, wrongFormat } from '../rules/format.ts';
 import { ADDITIONS } from './additions.ts';
 import type { Connection } from './connection/driver.ts';
@@ -64,6 +64,7 @@ WHERE n.nspname = $1 AND i.indisvalid
 export interface SchemaRef {
   readonly schema: string;
   readonly server: string;
+  readonly limits?: readonly Limit[] | undefined;
 }
 
 /** What exists of a schema. */
@@ -81,7 +82,8 @@ export function isUsable({ hasFunctions, missing }: FoundLayout): boolean {
 }
 
 /** Finds out what exists of a schema. Throws if it exists but cannot be used. */
-export async function findLayout(connection: Connection, { schema, server }: SchemaRef): Promise<FoundLayout> {
+export async function findLayout(connection: Connection, { schema, server, limits }: SchemaRef): Promise<FoundLayout> {
+  const wanted = ADDITIONS.filter((one) => !('limit' in one) || limits?.includes(one.limit!));
   const names = [schema, toFunctionsSchema(schema)];
   const { rows: found } = await connection.query<{ tables: boolean; functions: boolean; old: boolean }>(FIND, names);
   const { tables, functions, old } = found[0]!;
@@ -90,7 +92,7 @@ export async function findLayout(connection: Connection, { schema, server }: Sch
       `${server}: schema '${schema}' is from before the first release; choose another schema, or drop it: DROP SCHEMA ${schema} CASCADE`,
     );
   }
-  if (!tables) return { format: undefined, hasFunctions: false, missing: ADDITIONS };
+  if (!tables) return { format: undefined, hasFunctions: false, missing: wanted };
   const { rows } = await connection.query<{ format: number; digest: string | null; parts: readonly string[] }>(
     `SELECT l.format, f.digest, ARRAY(${PARTS}) AS parts FROM "${schema}".layout l
      LEFT JOIN "${schema}".functions f ON f.version = $2`,
@@ -107,7 +109,7 @@ export async function findLayout(connection: Connection, { schema, server }: Sch
   }
   const isMissing = (one: Addition): boolean =>
     !parts.includes('index' in one ? one.index : `${one.table}.${'column' in one ? one.column : 'ctid'}`);
-  return { format, hasFunctions, missing: ADDITIONS.filter(isMissing) };
+  return { format, hasFunctions, missing: wanted.filter(isMissing) };
 }
 
 /** Creates what is missing. Several processes can call it at the same time: one does it, the others wait. */

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { StoreClosedError } from '../../../errors.ts';
 import type { StoredSettings } from '../../driver.ts';
 import type { HintRow } from '../hints.ts';
-import { findLayout, holdSettings, isUsable, layOut, qualify } from '../layout.ts';
+import { createIndexes, findLayout, holdSettings, isUsable, layOut, qualify, type SchemaRef } from '../layout.ts';
 import { connectDedicated, describeServer, isOurOwn, type ServerOptions, toConnectionSettings } from './connect.ts';
 import { ConnectionLimit } from './connection-limit.ts';
 import { loadDriver, type Pool, type PooledConnection, Sockets } from './driver.ts';
@@ -68,6 +68,7 @@ export class Database implements AsyncDisposable {
   /** For each connection: whether it is unshared, and whether it was opened before a failure. */
   readonly #known = new WeakMap<PooledConnection, { readonly isOwn: boolean; readonly generation: number }>();
   #opening: Promise<Pool> | undefined;
+  #indexing: Sockets | undefined;
   #isReady = false;
   #preparing: Promise<void> | undefined;
   #mayPrepare = true;
@@ -134,6 +135,7 @@ export class Database implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
+    this.#indexing?.destroy();
     const pool = await this.#opening?.catch(() => undefined);
     if (pool !== undefined) await this.#sockets.endWithin(() => pool.end());
   }
@@ -190,8 +192,11 @@ export class Database implements AsyncDisposable {
   }
 
   async #layOut(connection: PooledConnection): Promise<void> {
-    const ref = { schema: this.schema, server: describeServer(this.#options.url) };
-    if (!isUsable(await findLayout(connection, ref))) {
+    const { caps, url } = this.#options;
+    const limits = (['tenant', 'agent'] as const).filter((of) => caps[of] !== undefined);
+    const ref = { schema: this.schema, server: describeServer(url), limits };
+    const found = await findLayout(connection, ref);
+    if (!isUsable(found)) {
       const settings = { operation: 'setup', query_timeout: SETUP_MS };
       const { connection: alone, sockets } = await connectDedicated(this.#options, settings);
       try {
@@ -200,8 +205,28 @@ export class Database implements AsyncDisposable {
         await sockets.endWithin(() => alone.end());
       }
     }
+    // Not awaited: without it, counting what runs is only slower.
+    else if (found.missing.some((one) => 'limit' in one)) this.#createIndexes(ref).catch(() => {});
     this.#options.onSettings(await holdSettings(connection, this.schema, this.#options.given));
     this.#isReady = true;
+  }
+
+  /** For limits that the store did not have before. */
+  async #createIndexes(ref: SchemaRef): Promise<void> {
+    const settings = { operation: 'setup', query_timeout: SETUP_MS };
+    const { connection, sockets } = await connectDedicated(this.#options, settings);
+    this.#indexing = sockets;
+    if (this.#closed) return sockets.destroy();
+    try {
+      // One process does it. A pooler would keep the lock.
+      const lock = 'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS mine';
+      const name = `whoa migrates ${ref.schema}`;
+      const isMine =
+        !(await isOurOwn(connection)) || (await connection.query<{ mine: boolean }>(lock, [name])).rows[0]!.mine;
+      if (isMine) await createIndexes(connection, ref);
+    } finally {
+      await sockets.endWithin(() => connection.end());
+    }
   }
 
   async #open(): Promise<Pool> {

@@ -104,7 +104,7 @@ BEGIN
     queues := queues || json_build_object('agent', of_queue, 'tenant', p_tenant, 'ready', ready,
       'oldestReadyAt', (SELECT min(fn.oldest_in(l, p_tenant)) FROM unnest(ready_queues) AS l));
   END LOOP;
-  IF is_first THEN running := fn.count_running(page, 5000); END IF;
+  IF is_first THEN running := fn.count_running(page, 10000); END IF;
   agents := array_remove(agents || ARRAY(SELECT json_object_keys(running)), '*' /*SETTLE*/);
   RETURN json_build_object('queues', array_to_json(queues), 'now', now, 'running', running,
     'waiting', (SELECT coalesce(json_object_agg(w.agent, w.number), '{}') FROM (
@@ -115,20 +115,13 @@ BEGIN
       SELECT * FROM whoa.paused WHERE is_first ORDER BY kind, name LIMIT page) p));
 END $$;
 
--- Jumps to the next agent in the index each time. All agents share the limit up to which they are counted.
+-- All agents share the limit up to which they are counted.
 CREATE FUNCTION fn.count_running(page int, p_limit int) RETURNS json LANGUAGE plpgsql STABLE AS $$
-DECLARE
-  counts jsonb := '{}'; of_agent text COLLATE "C" := ''; number int;
 BEGIN
-  FOR i IN 1..page LOOP
-    SELECT t.agent INTO of_agent FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent > of_agent ORDER BY t.agent LIMIT 1;
-    EXIT WHEN NOT FOUND;
-    SELECT count(*) INTO number FROM (
-      SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent = of_agent LIMIT greatest(p_limit, 100)) held;
-    p_limit := p_limit - number;
-    counts := counts || jsonb_build_object(of_agent, number);
-  END LOOP;
-  RETURN counts;
+  RETURN (SELECT coalesce(json_object_agg(h.agent, h.number), '{}') FROM (
+    SELECT o.agent, count(*) AS number FROM (
+      SELECT t.agent FROM whoa.tasks t WHERE t.stage = 'held' AND t.session IS NOT NULL LIMIT p_limit) o
+    GROUP BY o.agent ORDER BY o.agent LIMIT page) h);
 END $$;
 
 -- Reads: conversations. Locks and writes: nothing. Returns: names.

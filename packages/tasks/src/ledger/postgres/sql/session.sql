@@ -80,7 +80,9 @@ BEGIN
     WHERE t.id = c.id AND t.has_pending_orders IS NOT DISTINCT FROM true AND t.session = session_id AND t.epoch = c.epoch
       AND t.claim = c.claim AND t.order_number = c.number;
   END IF;
-  FOR task IN SELECT * FROM whoa.tasks t WHERE t.has_pending_orders AND t.session = session_id LIMIT 201 /*maxOrders + 1*/ LOOP
+  FOR task IN
+    SELECT * FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id AND t.has_pending_orders LIMIT 201 /*maxOrders + 1*/
+  LOOP
     IF cardinality(orders) = 200 /*maxOrders*/ THEN
       more := true;
     ELSE

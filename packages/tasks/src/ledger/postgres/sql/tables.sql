@@ -41,12 +41,8 @@ CREATE INDEX tasks_by_background ON whoa.tasks (tenant, (regexp_replace(key, '/[
 CREATE INDEX tasks_ended ON whoa.tasks (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX tasks_ready ON whoa.tasks (ready_queue, tenant, priority DESC, stage_at, id) WHERE stage = 'ready';
 CREATE INDEX tasks_delayed ON whoa.tasks (stage_at) WHERE stage = 'delayed';
-CREATE INDEX tasks_overdue ON whoa.tasks (deadline, id) WHERE status = 'init' AND deadline IS NOT NULL;
-CREATE INDEX tasks_held ON whoa.tasks (session) WHERE stage = 'held' AND session IS NOT NULL;
-CREATE INDEX tasks_parked ON whoa.tasks (deadline, id) WHERE stage = 'parked' AND deadline IS NOT NULL;
-CREATE INDEX tasks_pending_orders ON whoa.tasks (session) WHERE has_pending_orders AND session IS NOT NULL;
-CREATE INDEX held_tasks_by_tenant ON whoa.tasks (tenant) WHERE stage = 'held' AND tenant IS NOT NULL;
-CREATE INDEX held_tasks_by_agent ON whoa.tasks (agent) WHERE stage = 'held' AND agent IS NOT NULL;
+CREATE INDEX tasks_overdue ON whoa.tasks (deadline, id) WHERE deadline IS NOT NULL AND (status = 'init' OR stage = 'parked');
+CREATE INDEX tasks_held ON whoa.tasks (session, has_pending_orders) WHERE stage = 'held' AND session IS NOT NULL;
 
 CREATE TABLE whoa.inputs (
   owner text COLLATE "C", position int, input json NOT NULL, PRIMARY KEY (owner, position)
