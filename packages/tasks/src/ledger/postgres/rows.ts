@@ -63,8 +63,26 @@ const TAKEN =
   crashes worker created_at started_at commands_sent order_number position journal_bytes traceparent started_by session claim
   activity questions_open`.split(/\s+/);
 
-export interface ShownTaken extends Omit<SummaryRow, 'row'> {
-  readonly row: readonly unknown[];
+/** Those that are not texts. */
+const PARSED = new Set(
+  `superseded priority not_before deadline epoch attempts crashes created_at started_at commands_sent order_number position
+  journal_bytes questions_open`.split(/\s+/),
+);
+
+type TakenRow = readonly (string | null)[];
+
+/** A task that was taken: what `fn.hold` shows of one without orders, or everything. */
+export type ShownTaken = PlainTaken | FullTaken;
+
+type PlainTaken = readonly [
+  row: TakenRow,
+  inputs: readonly Json[],
+  context: string | null,
+  readers: readonly string[] | null,
+];
+
+interface FullTaken extends Omit<SummaryRow, 'row'> {
+  readonly row: TakenRow;
   readonly load: ShownLoad | null;
   readonly readers: readonly string[];
   readonly questions: readonly ShownQuestion[] | null;
@@ -106,8 +124,13 @@ export function toLoad({ context, ...load }: ShownLoad): TaskLoad {
   return { ...load, ...toContext(context) };
 }
 
-export function toTaken(taken: ShownTaken, now: number): TakenTask {
-  const row = Object.fromEntries([['outcome', null], ...TAKEN.map((column, i) => [column, taken.row[i]])]) as TaskRow;
+export function toTaken(shown: ShownTaken, now: number): TakenTask {
+  const taken = 'row' in shown ? shown : fromPlain(shown);
+  const fields = TAKEN.map((column, i): [string, unknown] => {
+    const text = taken.row[i]!;
+    return [column, text !== null && PARSED.has(column) ? JSON.parse(text) : text];
+  });
+  const row = Object.fromEntries([['outcome', null], ...fields]) as TaskRow;
   const { id, epoch, session, claim } = row;
   const task = toSummary({ ...taken, row });
   return {
@@ -116,6 +139,11 @@ export function toTaken(taken: ShownTaken, now: number): TakenTask {
     orders: toOrders({ ...taken, now, orderNumber: task.orderNumber }),
     ...(taken.load !== null && { load: toLoad(taken.load) }),
   };
+}
+
+function fromPlain([row, inputs, context, readers]: PlainTaken): FullTaken {
+  const load = { inputs, history: [], context };
+  return { row, load, readers: readers ?? [], stop: null, commands: null, questions: null };
 }
 
 export function toOrders({ now, orderNumber, stop, commands, readers, questions }: ShownOrders): Orders {

@@ -303,11 +303,10 @@ BEGIN
       policy = NULL, released = NULL, offered_at = NULL, has_pending_orders = t.order_number > 0, ready_queue = NULL
     FROM unnest(ids) WITH ORDINALITY AS p (id, ordinal) WHERE t.id = p.id
     RETURNING fn.taken_row(t) AS row, p.ordinal, t.conversation IS NULL AND t.order_number = 0 AND t.questions_open IS NULL AS is_plain,
-      json_build_object('inputs', (SELECT coalesce(json_agg(i.input ORDER BY i.position), '[]') FROM whoa.inputs i
-        WHERE i.owner = t.input_owner), 'history', '[]'::json, 'context', t.context) AS load,
-      CASE WHEN has_readers THEN fn.readers(t.tenant, t.id) ELSE '{}' END AS readers
-  ) SELECT json_agg(json_build_object('row', h.row, 'load', h.load, 'readers', h.readers, 'stop', NULL, 'commands', NULL,
-      'questions', NULL) ORDER BY h.ordinal), sum(octet_length(h.load::text)), bool_and(h.is_plain)
+      (SELECT coalesce(json_agg(i.input ORDER BY i.position), '[]') FROM whoa.inputs i WHERE i.owner = t.input_owner) AS inputs,
+      t.context, CASE WHEN has_readers THEN fn.readers(t.tenant, t.id) END AS readers
+  ) SELECT json_agg(json_build_array(h.row, h.inputs, h.context, h.readers) ORDER BY h.ordinal),
+    sum(octet_length(h.inputs::text) + coalesce(octet_length(h.context), 0)), bool_and(h.is_plain)
   INTO shown, bytes, is_plain FROM held h;
   -- The worker knows already. Check whether there are other listeners.
   IF fn.is_watched() THEN PERFORM fn.notify('status', t) FROM whoa.tasks t WHERE t.id = ANY (ids); END IF;
