@@ -159,12 +159,23 @@ function appendMany(functions: DatabaseFunctions, rules: StoreRules): Ask<Append
         said: batch.said[offset],
       })),
     );
-    const written = await functions.call<readonly (readonly [number: number, orders: ShownOrders])[]>(
-      'append',
-      'append_many',
-      { ...toColumns(rows), max_bytes: rules.maxJournalBytes, ...toColumns(events) },
+    interface Written {
+      readonly now: number;
+      /** Only their number if there are none. */
+      readonly written: readonly (readonly [ordinal: number, orders: ShownOrders | number])[];
+    }
+    const { now, written } = await functions.call<Written>('append', 'append_many', {
+      ...toColumns(rows),
+      max_bytes: rules.maxJournalBytes,
+      ...toColumns(events),
+    });
+    const none = { now, stop: null, commands: null, readers: [], questions: null };
+    const orders = new Map(
+      written.map(([ordinal, one]) => [
+        unique[ordinal - 1],
+        typeof one === 'number' ? { ...none, orderNumber: one } : one,
+      ]),
     );
-    const orders = new Map(written.map(([number, one]) => [unique[number - 1], one]));
     return requests.map((one) => orders.get(one));
   };
 }

@@ -137,8 +137,7 @@ BEGIN
     INSERT INTO whoa.journal (task, position, epoch, at, event, claim, said)
     SELECT w.id, e.position, w.epoch, now, e.event, w.claim, e.said
     FROM written w JOIN unnest(ordinals, positions, events, append_many.said) AS e (ordinal, position, event, said) ON e.ordinal = w.ordinal
-  ) SELECT json_agg(json_build_array(w.ordinal, CASE WHEN w.is_plain AND NOT has_readers THEN json_build_object(
-      'now', now, 'orderNumber', w.order_number, 'stop', NULL, 'commands', NULL, 'readers', '[]'::json, 'questions', NULL)
+  ) SELECT json_agg(json_build_array(w.ordinal, CASE WHEN w.is_plain AND NOT has_readers THEN to_json(w.order_number)
     ELSE (SELECT fn.task_orders(o, now) FROM whoa.tasks o WHERE o.id = w.id) END)), set_config('whoa_store.notifications', (
     SELECT json_agg(json_build_array(l.inbox, json_build_array('journal', l.id, l.tenant, l.worker, l.conversation))) FROM (
       SELECT DISTINCT i.inbox, r.id, r.tenant, r.worker, r.conversation FROM written r
@@ -146,7 +145,7 @@ BEGIN
       JOIN whoa.inboxes b ON b.inbox = i.inbox AND b.until > clock_timestamp()
     ) l)::text, true)
   INTO orders FROM written w;
-  RETURN coalesce(orders, '[]');
+  RETURN json_build_object('now', now, 'written', coalesce(orders, '[]'));
 END $$;
 
 -- Asks tasks to stop that are in no conversation, or that a worker holds. One receipt each, in request order; NULL: slow.
