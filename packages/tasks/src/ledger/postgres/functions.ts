@@ -21,7 +21,7 @@ export class DatabaseFunctions {
   /** Runs a function of the database for an operation of the store. */
   async call<T>(operation: string, name: string, values: NamedValues): Promise<T> {
     const { answer, notifications } = await this.#database.ask<T>({ operation, changes: true, name, values });
-    for (const [inbox, hint] of notifications ?? []) this.#notifier.notify(inbox, toHint(hint));
+    for (const [inbox, hint] of notifications) this.#notifier.notify(inbox, toHint(hint));
     return answer;
   }
 

@@ -35,7 +35,13 @@ export interface Question {
 export interface Answer<T> {
   readonly answer: T;
   /** Whom to notify after the commit. */
-  readonly notifications: readonly Notification[] | null;
+  readonly notifications: readonly Notification[];
+}
+
+interface Row<T> {
+  readonly answer: T;
+  /** JSON text. */
+  readonly notifications?: string | null;
 }
 
 /** The inbox of a process that wants to know, and the hint for it. */
@@ -113,8 +119,9 @@ export class Database implements AsyncDisposable {
       const text = { text: statement.text, values: [...this.#entry, ...inOrder] };
       const isPrepared = this.#mayPrepare && this.#known.get(connection)!.isOwn;
       attempt.sent = true;
-      const { rows } = await connection.query<Answer<T>>(isPrepared ? { ...text, name: statement.name } : text);
-      return rows[0]!;
+      const { rows } = await connection.query<Row<T>>(isPrepared ? { ...text, name: statement.name } : text);
+      const { answer, notifications } = rows[0]!;
+      return { answer, notifications: notifications ? (JSON.parse(notifications) as Notification[]) : [] };
     } catch (error) {
       failure = error;
       throw this.#toFailure(error, attempt);

@@ -97,12 +97,12 @@ BEGIN
       AND t.commands_waiting = 0 AND coalesce(t.questions_open + t.questions_pending, 0) = 0
     RETURNING t.id, t.status, t.tenant, t.agent, t.worker
   ) SELECT json_agg(json_build_array(d.id, d.status)), array_agg(d.tenant), array_agg(d.agent),
-    set_config('whoa_store.notifications', (
-      SELECT json_agg(json_build_array(l.inbox, json_build_array('status', l.id, l.tenant, l.worker, NULL))) FROM (
+    set_config('whoa_store.hints', (
+      SELECT string_agg(json_build_array(l.inbox, json_build_array('status', l.id, l.tenant, l.worker, NULL)) || ',', '') FROM (
         SELECT DISTINCT i.inbox, e.id, e.tenant, e.worker FROM done e
         JOIN whoa.interests i ON i.name = ANY (fn.listened(e.id, e.tenant, e.worker, NULL))
         JOIN whoa.inboxes b ON b.inbox = i.inbox AND b.until > clock_timestamp()
-      ) l)::text, true)
+      ) l), true)
   INTO ended, tenants, agents FROM done d;
   IF ended IS NULL THEN RETURN '[]'; END IF;
   IF fn.tenant_cap() IS NOT NULL OR fn.agent_cap() IS NOT NULL THEN
@@ -138,12 +138,13 @@ BEGIN
     SELECT w.id, e.position, w.epoch, now, e.event, w.claim, e.said
     FROM written w JOIN unnest(ordinals, positions, events, append_many.said) AS e (ordinal, position, event, said) ON e.ordinal = w.ordinal
   ) SELECT json_agg(json_build_array(w.ordinal, CASE WHEN w.is_plain AND NOT has_readers THEN to_json(w.order_number)
-    ELSE (SELECT fn.task_orders(o, now) FROM whoa.tasks o WHERE o.id = w.id) END)), set_config('whoa_store.notifications', (
-    SELECT json_agg(json_build_array(l.inbox, json_build_array('journal', l.id, l.tenant, l.worker, l.conversation))) FROM (
+    ELSE (SELECT fn.task_orders(o, now) FROM whoa.tasks o WHERE o.id = w.id) END)), set_config('whoa_store.hints', (
+    SELECT string_agg(json_build_array(l.inbox, json_build_array('journal', l.id, l.tenant, l.worker, l.conversation)) || ',', '')
+    FROM (
       SELECT DISTINCT i.inbox, r.id, r.tenant, r.worker, r.conversation FROM written r
       JOIN whoa.interests i ON i.name = ANY (fn.listened(r.id, r.tenant, r.worker, r.conversation))
       JOIN whoa.inboxes b ON b.inbox = i.inbox AND b.until > clock_timestamp()
-    ) l)::text, true)
+    ) l), true)
   INTO orders FROM written w;
   RETURN json_build_object('now', now, 'written', coalesce(orders, '[]'));
 END $$;
@@ -155,10 +156,12 @@ CREATE FUNCTION fn.cancel_many(
   retention_ms float8
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  task whoa.tasks; now float8; reason json; receipts json[] := array_fill(NULL::json, ARRAY[cardinality(ids)]); ordinal int;
+  task whoa.tasks; is_plain boolean; now float8; reason json; ordinal int;
+  receipts json[] := array_fill(NULL::json, ARRAY[cardinality(ids)]);
 BEGIN
   FOR ordinal IN SELECT n.ordinal FROM unnest(ids) WITH ORDINALITY AS n (id, ordinal) ORDER BY n.id, n.ordinal LOOP
-    SELECT * INTO task FROM whoa.tasks t WHERE t.id = ids[ordinal] AND t.tenant IS NOT DISTINCT FROM tenants[ordinal]
+    SELECT (t.status = 'running') AND (t.stage = 'held') AND coalesce(t.questions_open, 0) = 0 INTO is_plain
+    FROM whoa.tasks t WHERE t.id = ids[ordinal] AND t.tenant IS NOT DISTINCT FROM tenants[ordinal]
       AND t.ended_at IS NULL AND (t.stage IS NOT DISTINCT FROM 'held' OR t.conversation IS NULL) FOR UPDATE;
     IF NOT FOUND THEN
       -- A single request has locked nothing yet, so it may lock its conversation.
@@ -171,17 +174,18 @@ BEGIN
     -- Don't read the clock earlier: locking the row may have taken long.
     now := fn.now_ms();
     reason := fn.reason(givens[ordinal], coalesce(ats[ordinal], now));
-    IF task.status = 'running' AND task.stage = 'held' AND coalesce(task.questions_open, 0) = 0 THEN
+    IF is_plain THEN
       -- The first cancel of a task that a worker holds, as nearly every cancel is.
       UPDATE whoa.tasks t SET status = fn.next_status(t.status, 'cancel'), stop_reason = reason, stop_level = levels[ordinal],
         stop_abort_at = now + abort_mss[ordinal], stop_kill_at = now + kill_mss[ordinal], stop_undo = undos[ordinal],
         -- Rule: order
         order_number = t.order_number + 1, has_pending_orders = coalesce(t.stage = 'held', false)
-      WHERE t.id = task.id RETURNING * INTO task;
+      WHERE t.id = ids[ordinal] RETURNING * INTO task;
       PERFORM fn.notify('cancel', task);
       receipts[ordinal] := json_build_object('result', 'accepted', 'status', task.status, 'reason', reason,
         'killAt', task.stop_kill_at, 'level', fn.level_at(task.stop_level, task.stop_abort_at, task.stop_kill_at, now));
     ELSE
+      SELECT * INTO task FROM whoa.tasks t WHERE t.id = ids[ordinal];
       receipts[ordinal] :=
         fn.stop_due_first(task, reason, levels[ordinal], abort_mss[ordinal], kill_mss[ordinal], undos[ordinal], now);
     END IF;

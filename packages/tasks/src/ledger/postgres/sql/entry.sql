@@ -50,13 +50,18 @@ CREATE FUNCTION fn.agent_cap() RETURNS int LANGUAGE sql STABLE AS $$
   SELECT nullif(current_setting('whoa_store.agent_cap', true), '')::int
 $$;
 
--- Records hints and their receivers. The caller sends them after the commit: a notification inside the transaction
--- would make every commit of the database wait for the flush of this one. The content of a hint is never parsed: a
--- reason may contain what Postgres cannot read. Neither part can contain the separator, because both are JSON.
+-- Records a hint for each process that wants one of these names. The caller sends them after the commit: a notification
+-- inside the transaction would make every commit of the database wait for the flush of this one. The content of a hint is
+-- never parsed: a reason may contain what Postgres cannot read.
 CREATE FUNCTION fn.add_hint(names text[], hint json) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  receivers text[] := ARRAY(SELECT DISTINCT i.inbox FROM whoa.interests i
+    JOIN whoa.inboxes b ON b.inbox = i.inbox AND b.until > clock_timestamp() WHERE i.name = ANY (names));
 BEGIN
-  PERFORM set_config('whoa_store.hints', coalesce(current_setting('whoa_store.hints', true), '')
-    || array_to_json(names) || E'\x1e' || hint || E'\x1f', true);
+  FOR i IN 1 .. cardinality(receivers) LOOP
+    PERFORM set_config('whoa_store.hints', coalesce(current_setting('whoa_store.hints', true), '')
+      || json_build_array(receivers[i], hint) || ',', true);
+  END LOOP;
 END $$;
 
 -- The names under which processes want to hear of a task.
@@ -73,40 +78,10 @@ BEGIN
       'claim', task.claim, 'orderNumber', task.order_number, 'stop', fn.stop_order(task)) END));
 END $$;
 
--- Returns who wants the recorded hints.
-CREATE FUNCTION fn.listeners() RETURNS TABLE (inbox text, hint text) LANGUAGE plpgsql STABLE AS $$
-DECLARE
-  hints text[] := string_to_array(left(current_setting('whoa_store.hints', true), -1), E'\x1f');
-  -- Most hints interest no one: one look for the names of all.
-  wanted text[] := ARRAY(SELECT DISTINCT i.name FROM whoa.interests i WHERE i.name = ANY (
-    ARRAY(SELECT json_array_elements_text(split_part(n.entry, E'\x1e', 1)::json) FROM unnest(hints) AS n (entry))));
-BEGIN
-  IF wanted = '{}' THEN RETURN; END IF;
-  RETURN QUERY SELECT found.inbox, split_part(n.entry, E'\x1e', 2) FROM unnest(hints) AS n (entry)
-  CROSS JOIN LATERAL (
-    SELECT DISTINCT i.inbox FROM json_array_elements_text(split_part(n.entry, E'\x1e', 1)::json) AS a (name)
-    JOIN whoa.interests i ON i.name = a.name JOIN whoa.inboxes b ON b.inbox = i.inbox AND b.until > clock_timestamp()
-    WHERE a.name = ANY (wanted)
-  ) found;
-END $$;
-
-CREATE FUNCTION fn.pending_notifications() RETURNS json LANGUAGE plpgsql STABLE AS $$
-DECLARE
-  offers text := coalesce(current_setting('whoa_store.offers', true), ''); hints json := fn.hint_notifications();
-BEGIN
-  IF offers = '' THEN RETURN hints; END IF;
-  RETURN ('[' || CASE WHEN hints IS NULL THEN left(offers, -1) ELSE offers || substr(left(hints::text, -1), 2) END || ']')::json;
-END $$;
-
-CREATE FUNCTION fn.hint_notifications() RETURNS json LANGUAGE plpgsql STABLE AS $$
-BEGIN
-  IF coalesce(current_setting('whoa_store.hints', true), '') = '' THEN
-    RETURN nullif(current_setting('whoa_store.notifications', true), '')::json;
-  END IF;
-  RETURN (SELECT json_agg(n.one) FROM (
-    SELECT json_array_elements(nullif(current_setting('whoa_store.notifications', true), '')::json)
-    UNION ALL SELECT json_build_array(l.inbox, l.hint::json) FROM fn.listeners() l) n (one));
-END $$;
+-- Returns the recorded hints, as the text of a JSON array.
+CREATE FUNCTION fn.pending_notifications() RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT '[' || left(nullif(current_setting('whoa_store.hints', true), ''), -1) || ']'
+$$;
 
 -- Notifies without waiting for the disk: a lost notification is only a lost hint. Don't notify in a transaction that writes:
 -- if the server's queue is full, it fails.

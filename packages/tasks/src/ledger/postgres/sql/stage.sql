@@ -28,7 +28,7 @@ END $$;
 -- Has the caller offer a task after the commit.
 CREATE FUNCTION fn.add_offer(task whoa.tasks) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM set_config('whoa_store.offers', coalesce(current_setting('whoa_store.offers', true), '')
+  PERFORM set_config('whoa_store.hints', coalesce(current_setting('whoa_store.hints', true), '')
     || json_build_array('', json_build_array('offer', NULL, NULL, NULL, NULL, fn.offered_task(task))) || ',', true);
 END $$;
 
