@@ -1,5 +1,5 @@
 import type { WordSource } from '../delivery/worker-store.ts';
-import { MAX_SHOWN_TASKS, type WorkersSnapshot } from '../overview.ts';
+import { MAX_SHOWN_TASKS, type OperatorStore, type WorkersSnapshot } from '../overview.ts';
 import type { Hint, ListPage, WatchFilter } from '../store.ts';
 import type { ConversationRecord, ConversationRef, TaskRef } from '../task.ts';
 import type { ListRequest, StoreDriver, StoreRules } from './driver.ts';
@@ -108,17 +108,7 @@ function purge(tables: Queries, { now, rules }: Pick<OperationContext, 'now' | '
   return tables.purge({ endedAt, changedAt, lastHeldAt: now - LIMITS.sessionRetentionMs }, limit);
 }
 
-type OperatorMethod =
-  | 'counts'
-  | 'tenants'
-  | 'workers'
-  | 'queues'
-  | 'share'
-  | 'conversations'
-  | 'questions'
-  | 'pause'
-  | 'setEngine'
-  | 'remove';
+type OperatorMethod = (keyof OperatorStore & keyof StoreDriver) | 'share';
 
 interface OperatorParts {
   readonly tables: Tables & Queries;

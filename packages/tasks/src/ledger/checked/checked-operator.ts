@@ -51,8 +51,9 @@ export function createCheckedOperator(open: () => StoreDriver): OperatorStore {
     async questions({ tenant, limit = DEFAULTS.listLimit, cursor }) {
       checkName('tenant', tenant);
       const page = checkPageSize(limit, DEFAULTS.maxQuestions);
-      const after = cursor === undefined ? undefined : toQuestionPosition(cursor);
-      const found = await open().questions({ tenant, limit: page + 1, ...(after !== undefined && { after }) });
+      const from = cursor === undefined ? undefined : parseCursor(cursor);
+      const after = from && { after: { askedAt: from.createdAt, id: from.id } };
+      const found = await open().questions({ tenant, limit: page + 1, ...after });
       const questions = found.slice(0, page);
       const last = questions.at(-1);
       return { questions, ...(found.length > page && { next: `${last!.askedAt}/${last!.id}` }) };
@@ -83,11 +84,6 @@ async function setEngine(
     const { hasMore = false, ...receipt } = await driver.setEngine(request);
     if (!hasMore) return receipt;
   }
-}
-
-function toQuestionPosition(cursor: string): { askedAt: number; id: string } {
-  const { createdAt, id } = parseCursor(cursor);
-  return { askedAt: createdAt, id };
 }
 
 function checkPageSize(limit: number, most: number = DEFAULTS.maxPage): number {

@@ -159,11 +159,8 @@ function appendMany(functions: DatabaseFunctions, rules: StoreRules): Ask<Append
         said: batch.said[offset],
       })),
     );
-    interface Written {
-      readonly now: number;
-      /** Only their number if there are none. */
-      readonly written: readonly (readonly [ordinal: number, orders: ShownOrders | number])[];
-    }
+    // Only their number if there are none.
+    type Written = { now: number; written: readonly (readonly [ordinal: number, orders: ShownOrders | number])[] };
     const { now, written } = await functions.call<Written>('append', 'append_many', {
       ...toColumns(rows),
       max_bytes: rules.maxJournalBytes,

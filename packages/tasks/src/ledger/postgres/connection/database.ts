@@ -6,7 +6,7 @@ import type { HintRow } from '../hints.ts';
 import { createIndexes, findLayout, holdSettings, isUsable, layOut, qualify, type SchemaRef } from '../layout.ts';
 import { connectDedicated, describeServer, isOurOwn, type ServerOptions, toConnectionSettings } from './connect.ts';
 import { ConnectionLimit } from './connection-limit.ts';
-import { loadDriver, type Pool, type PooledConnection, Sockets } from './driver.ts';
+import { type Connection, loadDriver, type Pool, type PooledConnection, Sockets } from './driver.ts';
 import { type Attempt, isSound, isUnprepared, isWorthAnother, toStoreError } from './failures.ts';
 
 export interface DatabaseOptions extends ServerOptions {
@@ -74,7 +74,7 @@ export class Database implements AsyncDisposable {
   /** For each connection: whether it is unshared, and whether it was opened before a failure. */
   readonly #known = new WeakMap<PooledConnection, { readonly isOwn: boolean; readonly generation: number }>();
   #opening: Promise<Pool> | undefined;
-  #indexing: Sockets | undefined;
+  #settingUp: Sockets | undefined;
   #isReady = false;
   #preparing: Promise<void> | undefined;
   #mayPrepare = true;
@@ -142,7 +142,7 @@ export class Database implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
-    this.#indexing?.destroy();
+    this.#settingUp?.destroy();
     const pool = await this.#opening?.catch(() => undefined);
     if (pool !== undefined) await this.#sockets.endWithin(() => pool.end());
   }
@@ -203,34 +203,33 @@ export class Database implements AsyncDisposable {
     const limits = (['tenant', 'agent'] as const).filter((of) => caps[of] !== undefined);
     const ref = { schema: this.schema, server: describeServer(url), limits };
     const found = await findLayout(connection, ref);
-    if (!isUsable(found)) {
-      const settings = { operation: 'setup', query_timeout: SETUP_MS };
-      const { connection: alone, sockets } = await connectDedicated(this.#options, settings);
-      try {
-        await layOut(alone, ref);
-      } finally {
-        await sockets.endWithin(() => alone.end());
-      }
-    }
+    if (!isUsable(found)) await this.#alone((alone) => layOut(alone, ref));
     // Not awaited: without it, counting what runs is only slower.
     else if (found.missing.some((one) => 'limit' in one)) this.#createIndexes(ref).catch(() => {});
     this.#options.onSettings(await holdSettings(connection, this.schema, this.#options.given));
     this.#isReady = true;
   }
 
-  /** For limits that the store did not have before. */
-  async #createIndexes(ref: SchemaRef): Promise<void> {
+  /** For limits that the store did not have before. One process does it. */
+  #createIndexes(ref: SchemaRef): Promise<void> {
+    return this.#alone(async (alone) => {
+      const lock = 'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS mine';
+      // A pooler would keep the lock.
+      const isShared = !(await isOurOwn(alone));
+      const isMine =
+        isShared || (await alone.query<{ mine: boolean }>(lock, [`whoa migrates ${ref.schema}`])).rows[0]!.mine;
+      if (isMine) await createIndexes(alone, ref);
+    });
+  }
+
+  /** Runs what takes longer than any statement on its own connection. */
+  async #alone(work: (connection: Connection) => Promise<void>): Promise<void> {
     const settings = { operation: 'setup', query_timeout: SETUP_MS };
     const { connection, sockets } = await connectDedicated(this.#options, settings);
-    this.#indexing = sockets;
-    if (this.#closed) return sockets.destroy();
+    this.#settingUp = sockets;
+    if (this.#closed) sockets.destroy();
     try {
-      // One process does it. A pooler would keep the lock.
-      const lock = 'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS mine';
-      const name = `whoa migrates ${ref.schema}`;
-      const isMine =
-        !(await isOurOwn(connection)) || (await connection.query<{ mine: boolean }>(lock, [name])).rows[0]!.mine;
-      if (isMine) await createIndexes(connection, ref);
+      await work(connection);
     } finally {
       await sockets.endWithin(() => connection.end());
     }
