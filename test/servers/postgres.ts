@@ -92,9 +92,8 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
       server = await start();
     },
     async kill() {
-      const ended = once(server, 'exit');
       await signal('SIGKILL');
-      await ended;
+      await stop('SIGKILL');
     },
     pause: () => signal('SIGSTOP'),
     resume: () => signal('SIGCONT'),
@@ -150,8 +149,9 @@ async function ready(child: ChildProcess, { tools, port }: { tools: string; port
 }
 
 async function findFamily(pid: number): Promise<number[]> {
-  const { stdout } = await run('ps', ['-o', 'pid=', '--ppid', `${pid}`]);
-  return [pid, ...stdout.trim().split(/\s+/).map(Number)];
+  // It fails if there are none: the server has ended.
+  const { stdout } = await run('ps', ['-o', 'pid=', '--ppid', `${pid}`]).catch(() => ({ stdout: '' }));
+  return [pid, ...(stdout.match(/\d+/g) ?? []).map(Number)];
 }
 
 /** Ticks of every process, including those that the postmaster has reaped. */

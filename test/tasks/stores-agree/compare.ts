@@ -1,4 +1,4 @@
-import type { ConversationRecord, TaskStore, TaskSummary } from '@whoa/tasks';
+import type { ConversationRecord, TaskRecord, TaskStore, TaskSummary } from '@whoa/tasks';
 import { TENANTS } from './made.ts';
 
 /** Lists whose order is up to the store. */
@@ -56,8 +56,9 @@ export interface View {
 export async function lookClosely(store: TaskStore, { tasks, keys, sessions, hasGoneBack }: Known): Promise<unknown> {
   const written = tasks.filter(({ position }) => position > 0);
   const [tenant = ''] = TENANTS;
-  // First: reading a task applies what is due, which the other requests must see or not see on every store alike.
-  const records = await Promise.all(tasks.map((task) => store.get(task)));
+  // First, and one after the other: reading a task applies what is due, which may change the next one.
+  const records: (TaskRecord | undefined)[] = [];
+  for (const task of tasks) records.push(await store.get(task));
   const [journals, found, held, counts, names, questions] = await Promise.all([
     Promise.all(written.map((task) => store.read(task))),
     Promise.all(keys.map((key) => store.find({ tenant, key }))),
