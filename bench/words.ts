@@ -80,7 +80,8 @@ async function measureTalk(
   let [rest, joinedAt, endedAt] = ['', Infinity, 0];
   for await (const seen of followTask(other, { tenant, id })) {
     const now = performance.now();
-    joinedAt = Math.min(joinedAt, now);
+    // Appends that no one was there to see are not those of a watched task.
+    if (joinedAt === Infinity) [joinedAt, appends] = [now, 0];
     endedAt = now;
     if (seen.type !== 'entry' || seen.event.type !== 'text') continue;
     const times = (rest + seen.event.text).split(' ');

@@ -75,7 +75,7 @@ export async function createTalking(config: TaskStoreConfig, count: number): Pro
     if (receipt.result !== 'created') throw new Error(receipt.result);
     return receipt.task.id;
   };
-  return Promise.all(Array.from({ length: count }, one));
+  return await Promise.all(Array.from({ length: count }, one));
 }
 
 /** The processor time of all threads of a process. */
