@@ -30,9 +30,13 @@ const RARE = [
   { profile: 'mixed', seed: 10_218 },
   // The response to a heartbeat arrives after that to a take that was sent later.
   { profile: 'mixed', seed: 80_078_394 },
-  // Planted bugs that the seeds of a change do not find.
-  { profile: 'suspends', seed: 21 },
+  // After the yes a message comes first, and keeps the call from its page.
+  { profile: 'mixed', seed: 62 },
+  // At these the simulation finds planted bugs that the seeds of a change do not find.
+  ...[136, 142, 203, 215, 234, 628, 929].map((seed) => ({ profile: 'delivery' as const, seed })),
+  ...[21, 587].map((seed) => ({ profile: 'suspends' as const, seed })),
   { profile: 'mixed', seed: 26 },
+  { profile: 'poison', seed: 57 },
   { profile: 'provider', seed: 48 },
 ] as const;
 
