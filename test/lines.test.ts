@@ -49,7 +49,7 @@ test.for(Object.entries(CEILINGS))('%s stays within its lines', ([name, { budget
 });
 
 /** How many names the entries of all packages may export together, and how many some of them may. */
-const MAX_NAMES = 348;
+const MAX_NAMES = 350;
 const MAX_NAMES_BY_ENTRY: Readonly<Record<string, number>> = { '@whoa/core': 40 };
 /** For our own packages: not counted above. */
 const MAX_INTERNAL_NAMES = 88;

@@ -21,7 +21,9 @@ declare const sha256: string;
 declare const channel: import('@whoa/tasks/compat').EventChannel;
 
 /** A payment provider's client. */
+declare const charge: import('@whoa/core').Tool;
 declare const payments: {
+  close(): Promise<void>;
   charge(request: { readonly cents: number; readonly idempotencyKey: string }): Promise<string>;
   search(query: {
     readonly idempotencyKey: string;

@@ -23,4 +23,9 @@ export type ToolContractCaseId =
   | 'cancelled-after-the-end'
   | 'killed-mid-way'
   | 'deaf'
-  | 'throws-after-abort';
+  | 'throws-after-abort'
+  | 'finds-out'
+  | 'finds-out-other-key'
+  | 'finds-out-late-effect'
+  | 'finds-out-in-time'
+  | 'finds-out-while-down';
