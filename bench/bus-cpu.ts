@@ -38,7 +38,7 @@ async function measure(shape: Shape, bus: 'redis' | 'postgres'): Promise<Cost> {
     url: postgres.url,
     ...(bus === 'redis' && { bus: redis.url }),
   };
-  const ids = await createTalking(config, tasks);
+  const ids = await createTalking(HERE, config, tasks);
   using children = new DisposableStack();
   const start = async (part: 'talk' | 'read') =>
     children.use(await startWords({ folder: HERE, part, config, workers }));

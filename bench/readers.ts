@@ -30,7 +30,7 @@ interface Seen {
 async function measure(folder: string): Promise<Seen> {
   await using postgres = await startPostgres({ durable: true });
   const config = { backend: 'postgres', url: postgres.url } as const;
-  const ids = await createTalking(config, TASKS);
+  const ids = await createTalking(folder, config, TASKS);
   using children = new DisposableStack();
   const server = children.use(await startWords({ folder, part: 'serve', config }));
   const { port } = await server.hear<{ port: number }>('listening');

@@ -1,7 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createTaskStore, type TaskStoreConfig } from '@whoa/tasks';
+import { pathToFileURL } from 'node:url';
+import type { TaskStoreConfig } from '@whoa/tasks';
 import type { Figures, Part, Work } from '../children/words.ts';
 
 const TENANT = 'bench';
@@ -67,8 +68,10 @@ function nextMessage(child: ChildProcess): Promise<void> {
   });
 }
 
-/** Creates tasks that talk. */
-export async function createTalking(config: TaskStoreConfig, count: number): Promise<string[]> {
+/** Creates tasks that talk, by the build of a repository. */
+export async function createTalking(folder: string, config: TaskStoreConfig, count: number): Promise<string[]> {
+  const program = pathToFileURL(join(folder, 'packages/tasks/dist/index.js')).href;
+  const { createTaskStore } = (await import(program)) as typeof import('@whoa/tasks');
   await using store = createTaskStore(config);
   const one = async (): Promise<string> => {
     const receipt = await store.create({ tenant: TENANT, agent: 'talker', input: 'talk' });
