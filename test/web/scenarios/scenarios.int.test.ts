@@ -36,6 +36,8 @@ const CHOSEN = [
   "rollback of 'half': the page shows the turn no more",
   'SIGKILL in the middle of a reply: the page goes on by itself',
   'stop after SIGKILL: the page shows how it settled',
+  'a phone that had the chat open sees the reply, and stops it',
+  'a tool runs in the page that asked, and not on a phone that looks on',
 ];
 const FOR_CHANGE = isLong ? SCENARIOS : chosenForChange(SCENARIOS, CHOSEN);
 
