@@ -26,6 +26,7 @@ export class Team implements AsyncDisposable {
   readonly #creator: Creator;
   readonly #children: readonly ChildProcess[];
   readonly #reports: ChildReport[] = [];
+  readonly #waiting: (() => void)[] = [];
   #onReport: (report: ChildReport) => void = () => {};
 
   private constructor(creator: Creator, children: readonly ChildProcess[]) {
@@ -35,6 +36,7 @@ export class Team implements AsyncDisposable {
       child.on('message', (report: ChildReport) => {
         this.#reports[i] = report;
         this.#onReport(report);
+        for (const resume of this.#waiting.splice(0)) resume();
       });
     }
   }
@@ -51,13 +53,20 @@ export class Team implements AsyncDisposable {
     return team;
   }
 
-  /** Creates `count` tasks, and waits until all have ended. */
-  async run(count: number): Promise<Cost> {
+  /** Creates `count` tasks, at most `outstanding` before they have ended, and waits until all have ended. */
+  async run(count: number, { outstanding = count }: { readonly outstanding?: number } = {}): Promise<Cost> {
     const before = this.#sums();
     const from = performance.now();
-    let left = count;
+    let created = 0;
+    const isFull = (): boolean => created - (this.#sums().ended - before.ended) >= outstanding;
     const create = async (): Promise<void> => {
-      while (left-- > 0) await this.#creator.create();
+      while (created < count) {
+        if (isFull()) await this.#nextReport();
+        else {
+          created++;
+          await this.#creator.create();
+        }
+      }
     };
     await Promise.all(Array.from({ length: CREATING }, create));
     await this.#until(() => this.#sums().ended - before.ended >= count);
@@ -90,6 +99,10 @@ export class Team implements AsyncDisposable {
       await ended;
     }
     await this.#creator[Symbol.asyncDispose]();
+  }
+
+  #nextReport(): Promise<void> {
+    return new Promise((resolve) => void this.#waiting.push(resolve));
   }
 
   #sums(): ChildReport {

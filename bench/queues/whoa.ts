@@ -5,7 +5,7 @@ import { toConnection } from './bullmq.ts';
 import type { Creator, Queue } from './queue.ts';
 
 /** Separate agents, so that they do not take each other's tasks. */
-const [AGENT, RAW_AGENT, QUEUED_AGENT] = ['trivial', 'raw', 'queued'];
+const [AGENT, RAW_AGENT] = ['trivial', 'raw'];
 const LEASE_MS = 15_000;
 
 /** The runner, as users run it. */
@@ -33,43 +33,51 @@ export const whoa: Queue = {
   },
 };
 
-/** BullMQ delivers: its jobs say what workers take. */
-export const behindBullmq: Queue = {
-  async openCreator(url) {
-    const { engine, store, queue, close } = openEngine(url);
-    await queue.waitUntilReady();
-    await engine.start();
-    return {
-      async create() {
-        const { result } = await store.create({ tenant: 'bench', agent: QUEUED_AGENT, input: 'x' });
-        if (result !== 'created') throw new Error(`create: ${result}`);
-      },
-      [Symbol.asyncDispose]: close,
-    };
-  },
-  async startWorker(url, { concurrency, work, onEnd, onClaims }) {
-    const { engine, store, close } = openEngine(url);
-    const runner = createRunner({
-      store: counted(store, onClaims),
-      agents: {
-        [QUEUED_AGENT]: async () => {
-          await work();
-          return 'done';
+type Order = 'tenants' | 'jobs';
+
+/** BullMQ delivers: tenants take turns, or each task is a job. */
+export const behindBullmq = createBehindBullmq('tenants');
+export const behindBullmqJobs = createBehindBullmq('jobs');
+
+function createBehindBullmq(order: Order): Queue {
+  const agent = `queued-${order}`;
+  return {
+    async openCreator(url) {
+      const { engine, store, queue, close } = openEngine(url, { agent, order });
+      await queue.waitUntilReady();
+      await engine.start();
+      return {
+        async create() {
+          const { result } = await store.create({ tenant: 'bench', agent, input: 'x' });
+          if (result !== 'created') throw new Error(`create: ${result}`);
         },
-      },
-      hooks: { 'task-end': onEnd },
-    });
-    await engine.serve(runner, { concurrency });
-    return { [Symbol.asyncDispose]: close };
-  },
-};
+        [Symbol.asyncDispose]: close,
+      };
+    },
+    async startWorker(url, { concurrency, work, onEnd, onClaims }) {
+      const { engine, store, close } = openEngine(url, { agent, order });
+      const runner = createRunner({
+        store: counted(store, onClaims),
+        agents: {
+          [agent]: async () => {
+            await work();
+            return 'done';
+          },
+        },
+        hooks: { 'task-end': onEnd },
+      });
+      await engine.serve(runner, { concurrency });
+      return { [Symbol.asyncDispose]: close };
+    },
+  };
+}
 
 /** `urls`: of the store and of BullMQ's Redis. */
-function openEngine(urls: string) {
+function openEngine(urls: string, { agent, order }: { readonly agent: string; readonly order: Order }) {
   const [storeUrl = '', queueUrl = ''] = urls.split(' ');
   const store = createTaskStore(storeUrl);
-  const queue = new BullQueue('tickets', { connection: toConnection(queueUrl) });
-  const engine = createBullmqEngine({ store, queue, agents: [QUEUED_AGENT] });
+  const queue = new BullQueue(agent, { connection: toConnection(queueUrl) });
+  const engine = createBullmqEngine({ store, queue, agents: [agent], order });
   const close = async (): Promise<void> => {
     await engine[Symbol.asyncDispose]();
     await queue.close();
