@@ -4,7 +4,14 @@ import { pgBoss } from './pg-boss.ts';
 import type { Queue } from './queue.ts';
 import { behindBullmq, behindBullmqJobs, rawLoop, whoa } from './whoa.ts';
 
-export type QueueName = 'whoa' | 'raw-loop' | 'behind-bullmq' | 'behind-bullmq-jobs' | 'bullmq' | 'pg-boss' | 'graphile-worker';
+export type QueueName =
+  | 'whoa'
+  | 'raw-loop'
+  | 'behind-bullmq'
+  | 'behind-bullmq-jobs'
+  | 'bullmq'
+  | 'pg-boss'
+  | 'graphile-worker';
 
 export const QUEUES: Readonly<Record<QueueName, Queue>> = {
   whoa,
