@@ -9,7 +9,7 @@ CREATE FUNCTION fn.create_many(
   not_befores float8[], titles text[], traceparents text[], starters text[], max_ready int
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  now float8 := fn.now_ms(); full_queues text[]; created text[]; ready_queue record; task whoa.tasks;
+  now float8 := fn.now_ms(); full_queues text[]; created text[]; ready_queue record; task whoa.tasks; is_heard boolean;
   is_delivered boolean := EXISTS (SELECT FROM whoa.engines e WHERE e.agent = ANY (agents));
   counts boolean := fn.counts_ready(max_ready, cardinality(ids));
 BEGIN
@@ -54,11 +54,15 @@ BEGIN
     CONTINUE WHEN is_delivered AND fn.has_engine(ready_queue.agent);
     FOR i IN 1 .. ready_queue.tasks LOOP EXIT WHEN NOT fn.wake_worker(ready_queue.agent, now); END LOOP;
   END LOOP;
-  IF is_delivered OR fn.is_watched() OR array_remove(preferred_workers, NULL) <> '{}' THEN
+  IF is_delivered THEN
+    PERFORM fn.add_offers(array_agg(t)) FROM whoa.tasks t WHERE t.id = ANY (created) AND t.stage IS NOT DISTINCT FROM 'ready'
+      AND t.ready_queue >= '*}' /*OFFERED_SUSPECTS*/ COLLATE "C" AND t.ready_queue < '+' /*AFTER_RESERVED*/ COLLATE "C";
+  END IF;
+  is_heard := fn.is_watched();
+  IF is_heard OR array_remove(preferred_workers, NULL) <> '{}' OR is_delivered AND array_remove(not_befores, NULL) <> '{}' THEN
     FOR task IN SELECT * FROM whoa.tasks t WHERE t.id = ANY (created) LOOP
-      PERFORM fn.notify('status', task);
-      IF task.stage = 'delayed' OR task.ready_queue >= '*}' /*OFFERED_SUSPECTS*/ COLLATE "C"
-        AND task.ready_queue < '+' /*AFTER_RESERVED*/ COLLATE "C" THEN PERFORM fn.announce(task, now); END IF;
+      IF is_heard OR task.worker IS NOT NULL THEN PERFORM fn.notify('status', task); END IF;
+      IF task.stage = 'delayed' THEN PERFORM fn.announce(task, now); END IF;
     END LOOP;
   END IF;
   RETURN json_build_object('now', now, 'created', created);

@@ -25,18 +25,19 @@ BEGIN
   RETURN json_build_array(task.id, task.tenant, task.agent, task.priority, CASE WHEN task.stage = 'delayed' THEN task.stage_at END);
 END $$;
 
--- Has the caller offer a task after the commit.
-CREATE FUNCTION fn.add_offer(task whoa.tasks) RETURNS void LANGUAGE plpgsql AS $$
+-- Has the caller offer tasks after the commit.
+CREATE FUNCTION fn.add_offers(offered whoa.tasks[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM set_config('whoa_store.hints', coalesce(current_setting('whoa_store.hints', true), '')
-    || json_build_array('', json_build_array('offer', NULL, NULL, NULL, NULL, fn.offered_task(task))) || ',', true);
+  PERFORM set_config('whoa_store.hints', coalesce(current_setting('whoa_store.hints', true), '') || (SELECT string_agg(
+    json_build_array('', json_build_array('offer', NULL, NULL, NULL, NULL, fn.offered_task(t))) || ',', '')
+    FROM unnest(offered) AS t), true) WHERE offered <> '{}';
 END $$;
 
 -- Tells one worker that waits for it that a task is ready, or has it offered to its engine.
 CREATE FUNCTION fn.tell_ready(task whoa.tasks, now float8) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF task.ready_queue >= '*}' /*OFFERED_SUSPECTS*/ COLLATE "C" AND task.ready_queue < '+' /*AFTER_RESERVED*/ COLLATE "C" THEN
-    PERFORM fn.add_offer(task);
+    PERFORM fn.add_offers(ARRAY[task]);
   ELSE
     PERFORM fn.wake_worker(task.ready_queue, now);
   END IF;
@@ -109,7 +110,7 @@ BEGIN
   IF task.stage = 'ready' THEN
     PERFORM fn.tell_ready(task, now);
   ELSIF task.stage = 'delayed' AND task.not_before > now AND task.policy IS NULL THEN
-    IF fn.has_engine(task.agent) THEN PERFORM fn.add_offer(task); END IF;
+    IF fn.has_engine(task.agent) THEN PERFORM fn.add_offers(ARRAY[task]); END IF;
   ELSIF task.stage = 'delayed' AND task.worker IS NOT NULL AND task.policy IS NULL AND (task.not_before > now) IS NOT TRUE THEN
     PERFORM fn.notify('preferred', task);
   END IF;
@@ -237,7 +238,7 @@ BEGIN
     END IF;
     CONTINUE WHEN task.id IS NULL;
     IF task.offered_at IS NOT NULL THEN UPDATE whoa.tasks t SET offered_at = NULL WHERE t.id = task.id; END IF;
-    PERFORM fn.add_offer(task);
+    PERFORM fn.add_offers(ARRAY[task]);
     RETURN;
   END LOOP;
 END $$;

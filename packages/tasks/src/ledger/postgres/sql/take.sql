@@ -84,10 +84,18 @@ DECLARE
   offer record; wanted int; found text[]; one text; has_more boolean; result text;
   has_paused boolean := EXISTS (SELECT FROM whoa.paused);
 BEGIN
-  results := array_fill('refused'::text, ARRAY[cardinality(agents)]);
+  -- Named tasks that nothing holds back, all at once. The others follow one by one.
+  found := CASE WHEN has_paused OR fn.agent_cap() IS NOT NULL OR fn.tenant_cap() IS NOT NULL THEN '{}' ELSE ARRAY(
+    SELECT t.id FROM whoa.tasks t WHERE t.id = ANY (array_remove(ids, NULL)) AND t.id <> ALL (picked)
+      AND t.stage IS NOT DISTINCT FROM 'ready' AND EXISTS (SELECT FROM unnest(agents, tenants, ids) AS a (agent, tenant, id)
+        WHERE a.id = t.id AND t.tenant IS NOT DISTINCT FROM a.tenant AND t.ready_queue IS NOT DISTINCT FROM '*~' /*OFFERED*/ || a.agent)
+    LIMIT p_limit - cardinality(picked) FOR UPDATE SKIP LOCKED) END;
+  picked := picked || found;
+  results := ARRAY(SELECT CASE WHEN a.id = ANY (found) AND a.ordinal = min(a.ordinal) OVER (PARTITION BY a.id) THEN 'taken' ELSE 'refused' END
+    FROM unnest(ids) WITH ORDINALITY AS a (id, ordinal) ORDER BY a.ordinal);
   FOR offer IN
     SELECT a.agent, a.tenant, a.id, array_agg(a.ordinal::int ORDER BY a.ordinal) AS ordinals
-    FROM unnest(agents, tenants, ids) WITH ORDINALITY AS a (agent, tenant, id, ordinal)
+    FROM unnest(agents, tenants, ids) WITH ORDINALITY AS a (agent, tenant, id, ordinal) WHERE results[a.ordinal] <> 'taken'
     GROUP BY a.agent, a.tenant, a.id ORDER BY min(a.ordinal)
   LOOP
     found := '{}';
