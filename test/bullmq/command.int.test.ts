@@ -57,6 +57,8 @@ test.runIf(isNight)('a server with --work runs what BullMQ hands out, too', asyn
   expect(await end(server)).toBe(0);
 });
 
+const TAKEN_BACK = 'writer: taken from the engine bullmq bull:whoa:; workers take its tasks from the store\n';
+
 test.runIf(isNight)('a fleet moves from no engine to an engine and back, and waiting tasks still run', async () => {
   const { home, serve, worker, queue, statusIs, isEmpty } = await createFleet();
   const plain = await serve('plain');
@@ -76,7 +78,7 @@ test.runIf(isNight)('a fleet moves from no engine to an engine and back, and wai
   expect(listed.stdout).toBe('writer: delivered by the engine bullmq bull:whoa:\n');
   const direct = await worker('plain');
   const off = home.whoa(['engine', 'off', 'writer', '--config', 'plain.config.ts']);
-  expect(off).toMatchObject({ status: 0, stdout: 'writer: delivered by workers from the store\n' });
+  expect(off).toMatchObject({ status: 0, stdout: TAKEN_BACK });
   await statusIs(waiting, 'success');
   await direct.waitFor({ type: 'task-start', id: held });
   expect(await end(direct)).toBe(0);
@@ -90,7 +92,7 @@ test.runIf(isNight)('a fleet moves from no engine to an engine and back, and wai
 test('without its Redis the engine starts, waits and ends, and catches up when the Redis is back', async () => {
   const own = await startRedis({ appendfsync: 'none' });
   onTestFinished(() => own[Symbol.asyncDispose]());
-  const { serve, worker, get, statusIs } = await createFleet({ queueUrl: own.url });
+  const { home, serve, worker, get, statusIs } = await createFleet({ queueUrl: own.url });
   await own.kill('SIGKILL');
   const [server, working] = await Promise.all([serve(), worker()]);
   await working.waitFor({ type: 'engine-error' });
@@ -116,6 +118,13 @@ test('without its Redis the engine starts, waits and ends, and catches up when t
   await working.waitFor({ type: 'task-start', id: held });
   await own.kill('SIGKILL');
   expect([await end(working), await end(server)]).toEqual([0, 0]);
+
+  // Back to the workers: once. A misspelled agent is not taken back, and no success.
+  const off = ['engine', 'off', 'writer', '--config', 'plain.config.ts'];
+  expect(home.whoa(off)).toMatchObject({ status: 0, stdout: TAKEN_BACK });
+  const again = home.whoa([...off, 'nobody']);
+  expect(again).toMatchObject({ status: 1, stdout: '' });
+  for (const name of ['writer', 'nobody']) expect(again.stderr).toContain(`${name}: no engine delivers this agent`);
   expect(await get(held)).toMatchObject({ status: 'init', crashes: 0 });
 });
 
