@@ -15,13 +15,13 @@ const CEILINGS: Readonly<Record<string, Ceiling>> = {
   core: { budget: 8_800, now: 9_108 },
   'ai-sdk': { budget: 2_400, now: 2_542 },
   tools: { budget: 7_500, now: 8_974 },
-  tasks: { budget: 17_500, now: 20_242 },
-  bullmq: { budget: 600 },
+  tasks: { budget: 17_500, now: 20_252 },
+  bullmq: { budget: 600, now: 714 },
   acp: { budget: 4_300, now: 4_432 },
   server: { budget: 9_400, now: 12_488 },
   console: { budget: 5_900, now: 6_764 },
   check: { budget: 3_600, now: 3_830 },
-  whoa: { budget: 7_500, now: 8_542 },
+  whoa: { budget: 7_500, now: 8_556 },
 };
 
 /** How far lines may fall below `now` before it must be lowered. */

@@ -352,7 +352,7 @@ test.each(['killed', 'emptied'])(
     const { work, started, end } = heldWork();
     const connection = { host: '127.0.0.1', port: own.port, retryStrategy: () => 20 };
     const queue = new Queue('crashing', { connection });
-    const { store, errors, ...rest } = await setUp({ queue, work, worker: { concurrency: 1 } });
+    const { store, ...rest } = await setUp({ queue, work, worker: { concurrency: 1 } });
     const refs = [await create(store), await create(store)];
     await expect.poll(() => started, POLL).toHaveLength(1);
     await expect.poll(() => queue.getJobCountByTypes('wait'), POLL).toBeGreaterThan(0);
@@ -361,7 +361,6 @@ test.each(['killed', 'emptied'])(
       // Without the queue the store still works; the offer follows.
       refs.push(await create(store));
       await own.start();
-      await expect.poll(() => errors.length, POLL).toBeGreaterThan(0);
     } else await ask(own.port, 'FLUSHALL');
     end();
     for (const ref of refs) await statusIs(store, ref, 'success');

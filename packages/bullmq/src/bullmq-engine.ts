@@ -2,6 +2,7 @@ import { SettingsError, type StopMode } from '@whoa/core';
 import { settings, waitAtMost } from '@whoa/core/internal';
 import type { OfferSource, Runner, TaskEngine, TaskStore } from '@whoa/tasks';
 import type { Job, Worker, WorkerOptions } from 'bullmq';
+import { JobLoop } from './job-loop.ts';
 import { type Library, loadLibrary } from './library.ts';
 import { type BullmqEngineOptions, OfferQueue } from './offer-queue.ts';
 import { createTicket, type JobData, type Offer, type OfferResult, readJob } from './offers.ts';
@@ -39,10 +40,10 @@ const WORKER_DEFAULTS = {
   removeOnFail: { count: 1_000 },
 };
 
-/** A job that is handed out here, until the store has decided. */
+/** What this process has fetched, until the store has decided. */
 interface OpenJob {
+  readonly job: Job;
   readonly offer: Offer;
-  readonly decide: (result: OfferResult | 'back') => void;
 }
 
 /**
@@ -82,14 +83,16 @@ class Engine implements BullmqEngine, OfferSource {
   #watching: AsyncDisposable | undefined;
   #sentinel: Disposable | undefined;
   #served: { readonly runner: Runner; readonly worker: Worker; readonly library: Library } | undefined;
+  #loop: JobLoop | undefined;
   #isServing = false;
   #isClosed = false;
   #agents: ReadonlySet<string> = new Set();
   #wake: () => void = () => {};
   #isWaking = false;
   #room = 0;
-  /** While this worker is full one job stays open, so that BullMQ hands out no other. */
-  #full: PromiseWithResolvers<void> | undefined;
+  #creating = 0;
+  /** Jobs that are being ended or put back. */
+  readonly #ending = new Set<Promise<unknown>>();
 
   readonly #report = (error: unknown): void => {
     if (!this.#isClosed) this.#options.queue.emit('error', error as Error);
@@ -123,12 +126,14 @@ class Engine implements BullmqEngine, OfferSource {
       const { queue } = this.#options;
       const { connection, prefix = 'bull' } = queue.opts as WorkerOptions;
       const given = { connection, prefix, ...WORKER_DEFAULTS, ...options, ...FIXED };
-      const worker = new library.Worker(queue.name, (job, lock) => this.#work(job, lock!), given);
+      const worker = new library.Worker(queue.name, null, given);
       worker.on('error', this.#report);
       this.#served = { runner, worker, library };
       await runner.serve({ concurrency: given.concurrency, offers: this });
       if (this.#isClosed) return;
-      worker.run().catch(this.#report);
+      worker.startStalledCheckTimer().catch(this.#report);
+      const room = (): number => this.#room - this.#pending.length - this.#asked.size - this.#creating;
+      this.#loop = new JobLoop({ worker, queue, room, onJob: (job) => this.#start(job), onError: this.#report });
       this.#sentinel = watchForLoss(queue, { onLost: () => this.#offerAll(), onError: this.#report });
     } catch (error) {
       const { worker } = this.#served ?? {};
@@ -150,13 +155,14 @@ class Engine implements BullmqEngine, OfferSource {
     this.#isClosed = true;
     this.#sentinel?.[Symbol.dispose]();
     const { worker, runner } = this.#served ?? {};
-    const closed = worker?.close();
-    for (const { decide } of this.#pending.splice(0)) decide('back');
-    this.#full?.resolve();
+    const stopped = this.#loop?.stop(CLOSE_MS);
+    for (const { job } of this.#pending.splice(0)) this.#end(this.#putBack(job));
     await runner?.stop(mode);
-    for (const { decide } of this.#asked.values()) decide('back');
+    for (const { job } of this.#asked.values()) this.#end(this.#putBack(job));
+    await stopped;
     // The tasks that were handed back are offered to others.
-    await waitAtMost(Promise.all([closed, this.#offers.flushed()]), CLOSE_MS);
+    await waitAtMost(Promise.all([...this.#ending, this.#offers.flushed()]), CLOSE_MS);
+    await waitAtMost(Promise.resolve(worker?.close()), CLOSE_MS);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -178,17 +184,19 @@ class Engine implements BullmqEngine, OfferSource {
 
   settle(offers: readonly Offer[], results?: readonly OfferResult[]): void {
     const again: OpenJob[] = [];
+    const ended: [OpenJob, OfferResult][] = [];
     for (const [index, offer] of offers.entries()) {
       const job = this.#asked.get(offer);
       this.#asked.delete(offer);
       if (job === undefined) continue;
       const result = results?.[index] ?? 'later';
-      if (result !== 'later') job.decide(result);
-      else if (this.#isClosed) job.decide('back');
+      if (result !== 'later') ended.push([job, result]);
+      else if (this.#isClosed) this.#end(this.#putBack(job.job));
       else again.push(job);
     }
     this.#pending.unshift(...again);
     if (again.length > 0 && results !== undefined) this.#wakeSoon();
+    if (ended.length > 0) this.#end(this.#endTaken(ended));
   }
 
   repeat(tasks: Parameters<OfferSource['repeat']>[0]): void {
@@ -197,44 +205,56 @@ class Engine implements BullmqEngine, OfferSource {
 
   setRoom(room: number): void {
     this.#room = room;
-    const { worker } = this.#served ?? {};
-    if (worker !== undefined) worker.concurrency = Math.max(1, room);
-    if (room > 0) this.#full?.resolve();
+    this.#loop?.wake();
   }
 
   /** Lets the store decide what a job starts. Nothing but other data would help a wrong job: it fails without retries. */
-  async #work(job: Job, lock: string): Promise<OfferResult | 'created'> {
+  #start(job: Job): void {
     try {
       const data = readJob(job.data);
-      return 'task' in data ? await this.#create(job, data) : await this.#take(data, job, lock);
+      if ('task' in data) this.#end(this.#create(job, data));
+      else if (this.#isClosed || !this.#agents.has(data.agent)) this.#end(this.#putBack(job));
+      else {
+        this.#pending.push({ job, offer: data });
+        this.#wakeSoon();
+      }
     } catch (error) {
-      if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
-      throw new this.#served!.library.UnrecoverableError(error.message);
+      this.#end(this.#fail(job, error));
     }
   }
 
-  async #take(data: Offer, job: Job, lock: string): Promise<OfferResult> {
-    const isUsable = this.#agents.has(data.agent) && this.#room > 0;
-    const { promise, resolve: decide } = Promise.withResolvers<OfferResult | 'back'>();
-    if (isUsable && !this.#isClosed) {
-      this.#pending.push({ offer: data, decide });
-      this.#wakeSoon();
-    } else decide('back');
-    const result = await promise;
-    if (result === 'back') return this.#putBack(job, lock);
-    // Before the end of this job: if this process dies in between, BullMQ hands it out again.
+  /** Ends the jobs that the store has decided. Tickets of which more wait are added first: this process may die in between. */
+  async #endTaken(jobs: readonly (readonly [OpenJob, OfferResult])[]): Promise<void> {
+    const tickets = jobs.filter(([, result]) => result === 'more').map(([{ offer }]) => offer);
     try {
-      if (result === 'more') await this.#offers.addJobs([createTicket(data, this.#offers.nextTicket())]);
+      await this.#offers.addJobs(tickets.map((offer) => createTicket(offer, this.#offers.nextTicket())));
     } catch (error) {
       this.#report(error);
-      return this.#putBack(job, lock);
+      await Promise.all(
+        jobs.map(([{ job }, result]) => (result === 'more' ? this.#putBack(job) : this.#complete(job, result))),
+      );
+      return;
     }
-    if (this.#room <= 0 && !this.#isClosed && this.#full === undefined) {
-      this.#full = Promise.withResolvers();
-      await this.#full.promise;
-      this.#full = undefined;
-    }
-    return result;
+    await Promise.all(jobs.map(([{ job }, result]) => this.#complete(job, result)));
+  }
+
+  async #complete(job: Job, result: string): Promise<void> {
+    await job.moveToCompleted(result, job.token!, false);
+  }
+
+  async #fail(job: Job, error: unknown): Promise<void> {
+    const { UnrecoverableError } = this.#served!.library;
+    const isWrong = error instanceof TypeError || error instanceof RangeError;
+    await job.moveToFailed(isWrong ? new UnrecoverableError(error.message) : (error as Error), job.token!, false);
+  }
+
+  /** What is lost here is handed out again when its lock expires. */
+  #end(work: Promise<unknown>): void {
+    const ending = work.catch(this.#report).finally(() => {
+      this.#ending.delete(ending);
+      this.#loop?.wake();
+    });
+    this.#ending.add(ending);
   }
 
   /** Jobs that arrive together are asked for together. */
@@ -248,23 +268,26 @@ class Engine implements BullmqEngine, OfferSource {
   }
 
   /** Creates the task of a job, under a key that is the same at every delivery. It is then offered as any other. */
-  async #create({ id }: Job, { task, policy }: Extract<JobData, { task: unknown }>): Promise<'created'> {
+  async #create(job: Job, { task, policy }: Extract<JobData, { task: unknown }>): Promise<void> {
     const { store, queue } = this.#options;
-    const key = task.key ?? `bullmq ${queue.name} ${id}`;
-    const receipt = await store.create({ ...task, key }, policy && { policy });
-    if ('task' in receipt) return 'created';
-    throw new Error(`The store did not create the task of job ${id}: ${receipt.result}`);
+    const key = task.key ?? `bullmq ${queue.name} ${job.id}`;
+    this.#creating++;
+    try {
+      const receipt = await store.create({ ...task, key }, policy && { policy });
+      if (!('task' in receipt))
+        throw new Error(`The store did not create the task of job ${job.id}: ${receipt.result}`);
+      await this.#complete(job, 'created');
+    } catch (error) {
+      await this.#fail(job, error);
+    } finally {
+      this.#creating--;
+    }
   }
 
   /** Returns a job to the queue: for another worker, or for this one a little later. */
-  async #putBack(job: Job, lock: string): Promise<never> {
-    const { WaitingError, DelayedError } = this.#served!.library;
-    if (this.#isClosed) {
-      await job.moveToWait(lock);
-      throw new WaitingError();
-    }
-    await job.moveToDelayed(Date.now() + RETRY_MS, lock);
-    throw new DelayedError();
+  async #putBack(job: Job): Promise<void> {
+    if (this.#isClosed) await job.moveToWait(job.token);
+    else await job.moveToDelayed(Date.now() + RETRY_MS, job.token);
   }
 
   /** The queue lost its jobs: everything that waits is offered again. */
