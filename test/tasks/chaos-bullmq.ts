@@ -9,6 +9,9 @@ import { type ChaosStoreKind, cutAll, freeze } from './chaos-stores.ts';
 
 const NAME = 'chaos';
 const RETRY_DELAY_MS = 50;
+const DRAIN_MS = 2_000;
+/** What was offered again and then drained by hand waits for so long. */
+const OFFER_GAP_MS = 606_000;
 
 /** Puts a queue in front of a kind of store. */
 export function behindBullmq(behind: ChaosStoreKind): ChaosStoreKind {
@@ -32,8 +35,10 @@ export function behindBullmq(behind: ChaosStoreKind): ChaosStoreKind {
           },
           'freeze the queue': () => freeze(server),
           'cut the connections of the queue': () => cutAll(server),
-          'lose the tickets': async () => void (await ask(server.port, 'FLUSHALL')),
+          'empty the queue': async () => void (await ask(server.port, 'FLUSHALL')),
+          'drain the queue in a dashboard': () => drain(front.address),
         },
+        healAheadMs: OFFER_GAP_MS,
         ...(network && { network }),
         cannot,
         front: front.address,
@@ -45,6 +50,14 @@ export function behindBullmq(behind: ChaosStoreKind): ChaosStoreKind {
       };
     },
   };
+}
+
+/** Only the jobs go: the engine is not told, as it is when Redis loses everything. */
+async function drain(front: Address): Promise<void> {
+  const queue = new Queue(NAME, { connection: toConnection(front) });
+  queue.on('error', () => {});
+  await Promise.race([queue.drain(true), wait(DRAIN_MS)]);
+  await Promise.race([queue.close(), wait(DRAIN_MS)]);
 }
 
 /** Creates tasks with tickets. Dispose it before the stores. */

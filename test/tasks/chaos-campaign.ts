@@ -22,6 +22,8 @@ const CREATORS = 4;
 const CLOCK_MS = 20_000;
 /** After the last strike everything ends within this: leases, delays after deaths, ladders. */
 const HEAL_MS = 180_000;
+/** What has not ended by then waits for the longest of its bounds. */
+const HEAL_EARLY_MS = 60_000;
 
 /** Runs tasks while workers, connections and the server fail, then verifies each task against the receipts it got. */
 export async function runChaos(
@@ -51,6 +53,8 @@ export async function runChaos(
     ...verified,
     runs: chaos.runs.size,
     seconds,
+    healSeconds: chaos.healSeconds,
+    waitedLonger: chaos.waitedLonger,
     strikes: chaos.strikes,
     cannot: { ...location.cannot, ...(whyNoNetwork !== undefined && { 'cut off': whyNoNetwork }) },
     violations: [...chaos.violations, ...verified.violations],
@@ -70,6 +74,9 @@ class Chaos implements AsyncDisposable {
   readonly runs = new Map<string, ChaosRun>();
   readonly strikes: Record<string, number> = {};
   readonly violations: string[] = [];
+  /** How long after the last fault the last run ended, and how many waited until the clock moved. */
+  healSeconds = 0;
+  waitedLonger = 0;
   readonly log: string;
   readonly #options: ChaosOptions;
   readonly #open = new Set<string>();
@@ -93,7 +100,7 @@ class Chaos implements AsyncDisposable {
   }
 
   async run(): Promise<void> {
-    const { runs, clocks } = this.#options;
+    const { runs, clocks, location } = this.#options;
     await Promise.all(this.#cancellers.map((one) => one.hear<{ type: string }>(({ type }) => type === 'ready')));
     const injecting = this.#injectFaults();
     const polling = this.#pollOpen();
@@ -109,8 +116,14 @@ class Chaos implements AsyncDisposable {
     clocks.servers.setAhead(0);
     clocks.workers.setAhead(0);
     for (const { process } of this.#workers) process.kill('SIGCONT');
-    const until = performance.now() + HEAL_MS;
+    const healing = performance.now();
+    const until = healing + HEAL_MS;
+    const early = healing + (location.healAheadMs === undefined ? 0 : HEAL_EARLY_MS);
+    while ((this.#open.size > 0 || this.#answered < this.#asked) && performance.now() < early) await wait(50);
+    if (this.#open.size > 0) clocks.servers.setAhead(location.healAheadMs ?? 0);
+    this.waitedLonger = this.#open.size;
     while ((this.#open.size > 0 || this.#answered < this.#asked) && performance.now() < until) await wait(50);
+    this.healSeconds = Math.round((performance.now() - healing) / 1_000);
     if (this.#answered < this.#asked)
       this.violations.push(`${this.#asked - this.#answered} cancels were never answered`);
     for (const id of this.#open) this.violations.push(`${id}: it never ended`);

@@ -4,6 +4,9 @@ import type { FinalStatus } from '../../packages/tasks/src/ledger/rules/status.t
 export interface ChaosReport {
   readonly runs: number;
   readonly seconds: number;
+  /** How long after the last fault the last run ended, and how many waited until the servers' clock had moved. */
+  readonly healSeconds: number;
+  readonly waitedLonger: number;
   readonly ends: Record<string, number>;
   /** The receipts of cancels, counted by result. */
   readonly receipts: Record<string, number>;

@@ -17,6 +17,8 @@ export interface ChaosStore extends AsyncDisposable {
   readonly front?: Address;
   /** The Redis of its bus, if there is one. */
   readonly bus?: Address;
+  /** How far the servers' clock moves after the last fault: what may wait longest then starts at once. */
+  readonly healAheadMs?: number;
   /** Faults of the servers, by name. Each of them is repaired again. */
   readonly faults: Readonly<Record<string, () => Promise<void>>>;
   /** Faults that it cannot have, and why. */

@@ -30,7 +30,7 @@ CREATE FUNCTION fn.add_offers(offered whoa.tasks[]) RETURNS void LANGUAGE plpgsq
 BEGIN
   PERFORM set_config('whoa_store.hints', coalesce(current_setting('whoa_store.hints', true), '') || (SELECT string_agg(
     json_build_array('', json_build_array('offer', NULL, NULL, NULL, NULL, fn.offered_task(t))) || ',', '')
-    FROM unnest(offered) AS t), true) WHERE offered <> '{}';
+    FROM unnest(offered) AS t), true) WHERE cardinality(offered) > 0;
 END $$;
 
 -- Tells one worker that waits for it that a task is ready, or has it offered to its engine.
