@@ -225,21 +225,13 @@ class Engine implements BullmqEngine, OfferSource {
 
   /** Ends the jobs that the store has decided. Tickets of which more wait are added first: this process may die in between. */
   async #endTaken(jobs: readonly (readonly [OpenJob, OfferResult])[]): Promise<void> {
-    const tickets = jobs.filter(([, result]) => result === 'more').map(([{ offer }]) => offer);
-    try {
-      await this.#offers.addJobs(tickets.map((offer) => createTicket(offer, this.#offers.nextTicket())));
-    } catch (error) {
-      this.#report(error);
-      await Promise.all(
-        jobs.map(([{ job }, result]) => (result === 'more' ? this.#putBack(job) : this.#complete(job, result))),
-      );
-      return;
-    }
-    await Promise.all(jobs.map(([{ job }, result]) => this.#complete(job, result)));
-  }
-
-  async #complete(job: Job, result: string): Promise<void> {
-    await job.moveToCompleted(result, job.token!, false);
+    const more = jobs.filter(([, result]) => result === 'more').map(([{ offer }]) => offer);
+    const adding = this.#offers.addJobs(more.map((offer) => createTicket(offer, this.#offers.nextTicket())));
+    const failed = await adding.catch((error: unknown) => ({ error }));
+    if (failed) this.#report(failed.error);
+    const end = ([{ job }, result]: readonly [OpenJob, OfferResult]): Promise<unknown> =>
+      failed && result === 'more' ? this.#putBack(job) : job.moveToCompleted(result, job.token!, false);
+    await Promise.all(jobs.map(end));
   }
 
   async #fail(job: Job, error: unknown): Promise<void> {
@@ -274,9 +266,8 @@ class Engine implements BullmqEngine, OfferSource {
     this.#creating++;
     try {
       const receipt = await store.create({ ...task, key }, policy && { policy });
-      if (!('task' in receipt))
-        throw new Error(`The store did not create the task of job ${job.id}: ${receipt.result}`);
-      await this.#complete(job, 'created');
+      if (!('task' in receipt)) throw new Error(`The store did not create the job's task: ${receipt.result}`);
+      await job.moveToCompleted('created', job.token!, false);
     } catch (error) {
       await this.#fail(job, error);
     } finally {

@@ -27,7 +27,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   if (action !== undefined && (action !== 'off' || agents.length === 0)) throw new UsageError('expected: off AGENT');
   const store = own(openSharedStore(await loadConfig(values.config, system), 'engine', system.env));
   const screen = own(new Screen(system, values));
-  if (action === 'off') return await takeBack(agents, store, screen);
+  if (action === 'off') return takeBack(agents, store, screen);
   const { engines } = await store.queues({ limit: 1 });
   for (const [agent, engine] of Object.entries(engines)) {
     screen.data({ type: 'engine', agent, engine });

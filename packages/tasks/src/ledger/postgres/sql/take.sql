@@ -91,7 +91,8 @@ BEGIN
         WHERE a.id = t.id AND t.tenant IS NOT DISTINCT FROM a.tenant AND t.ready_queue IS NOT DISTINCT FROM '*~' /*OFFERED*/ || a.agent)
     LIMIT p_limit - cardinality(picked) FOR UPDATE SKIP LOCKED) END;
   picked := picked || found;
-  results := ARRAY(SELECT CASE WHEN a.id = ANY (found) AND a.ordinal = min(a.ordinal) OVER (PARTITION BY a.id) THEN 'taken' ELSE 'refused' END
+  results := ARRAY(
+    SELECT CASE WHEN a.id = ANY (found) AND a.ordinal = min(a.ordinal) OVER (PARTITION BY a.id) THEN 'taken' ELSE 'refused' END
     FROM unnest(ids) WITH ORDINALITY AS a (id, ordinal) ORDER BY a.ordinal);
   FOR offer IN
     SELECT a.agent, a.tenant, a.id, array_agg(a.ordinal::int ORDER BY a.ordinal) AS ordinals
