@@ -45,7 +45,9 @@ export class WatchdogLink implements AsyncDisposable {
   /** From now on the watchdog ends the command after this time, whatever happens to this process. */
   bound(command: GuardedCommand, withinMs: number): void {
     this.#deadlines.set(command.number, performance.now() + withinMs);
-    this.#send({ ending: command, withinMs });
+    this.#unsent += formatOrder({ ending: command, withinMs });
+    // One write for all commands that one cancel stops.
+    queueMicrotask(() => this.#flush());
   }
 
   /** Written a little later, in batches, so that no caller waits for the watchdog to read it. */

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, watch, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, statSync, watch, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HostTag } from '../identity/tags.ts';
@@ -8,6 +8,9 @@ import { isUnder } from '../programs.ts';
 const RECHECK_MS = 20;
 /** Notifications take a workqueue and the event loop, so read a few times before waiting for one. */
 const MAX_HASTY_LOOKS = 20;
+
+/** The links of a folder without folders. */
+const NO_FOLDERS = 2;
 
 const GONE = new Set<string | undefined>(['ENOENT', 'ENODEV']);
 
@@ -108,8 +111,10 @@ export class Cgroup {
     }
   }
 
+  /** Only a link count tells without reading the folder that there are none. */
   #below(): Cgroup[] {
     try {
+      if (statSync(this.path).nlink === NO_FOLDERS) return [];
       const entries = readdirSync(this.path, { withFileTypes: true });
       return entries.filter((entry) => entry.isDirectory()).map(({ name }) => new Cgroup(join(this.path, name)));
     } catch {

@@ -48,6 +48,8 @@ export function supervise(watched: Watched, { onEnding, onEnd }: Listener): Cont
     if (method === 'kill') output?.pause();
     const graceMs = method === 'kill' ? 0 : watched.graceMs;
     onEnding(graceMs + MAX_KILL_MS);
+    // Its deadline is written first: the command may freeze this process when it is asked to end.
+    await Promise.resolve();
     const { verified, ended, survivors } = await ender.end(graceMs);
     // It has ended. Wait until it is reaped.
     if (!survivors.some(({ pid }) => pid === root.pid)) await exited;
