@@ -1,3 +1,6 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** One way in which processes get away. */
@@ -23,6 +26,30 @@ export interface EscapeKind {
 
 const perlEscape = (kind: string, mark: string): string =>
   `perl ${join(import.meta.dirname, 'escape.pl')} ${kind} ${mark}`;
+let folder: string | undefined;
+
+function compile(): string {
+  if (folder === undefined) {
+    const made = mkdtempSync(join(tmpdir(), 'whoa-escape-'));
+    const source = join(import.meta.dirname, 'escape.c');
+    const { status, stderr } = spawnSync('cc', ['-O2', '-pthread', '-o', join(made, 'escape'), source]);
+    if (status !== 0) throw new Error(`process-escapes: cc: ${stderr.toString()}`);
+    process.once('exit', () => rmSync(made, { recursive: true }));
+    folder = made;
+  }
+  return join(folder, 'escape');
+}
+
+/** An escape written in C, after which the shell sleeps. */
+const compiled = (name: string, kind: string, more: Partial<EscapeKind> = {}): EscapeKind => ({
+  name,
+  // The links of a chain are gone before one can count them.
+  processes: 2,
+  needs: 'cc',
+  command: (mark) => `${compile()} ${kind} ${mark}; ${sleep(mark)}; :`,
+  ...more,
+});
+
 // The mark is a number of seconds, so that `sleep` also has it.
 const sleep = (mark: string): string => `sleep ${mark}`;
 const quiet = '>/dev/null 2>&1 </dev/null';
@@ -146,4 +173,31 @@ export const ESCAPES: readonly EscapeKind[] = [
     command: (mark) =>
       `(exec unshare --mount sh -c 'mount -t cgroup2 none /mnt; echo 0 > /mnt/cgroup.procs; exec setsid sleep "$@"' sh ${mark} ${quiet}) & ${sleep(mark)}; :`,
   },
+  {
+    name: 'enters a foreign cgroup',
+    processes: 3,
+    needsRoot: true,
+    leavesCgroup: true,
+    command: (mark) =>
+      `${cgroups}; mkdir -p $m/whoa-foreign; (echo 0 > $m/whoa-foreign/cgroup.procs; exec setsid ${sleep(mark)} ${quiet}) & ${sleep(mark)}; :`,
+  },
+  {
+    name: 'mounts read-only cgroups again and leaves',
+    processes: 3,
+    needsRoot: true,
+    leavesCgroup: true,
+    command: (mark) =>
+      `${cgroups}; (exec unshare --mount sh -c 'mount --bind "$1" "$1"; mount -o remount,bind,ro "$1"; mount -o remount,bind,rw "$1"; echo 0 > "$1/cgroup.procs"; shift; exec setsid sleep "$@"' sh $m ${mark} ${quiet}) & ${sleep(mark)}; :`,
+  },
+  compiled('chain of sessions', 'hop'),
+  compiled('six chains of sessions', 'hop-six'),
+  compiled('four fast chains of sessions', 'hop-fast'),
+  compiled('storm of daemons', 'storm', { processes: 3 }),
+  compiled('chain of vfork and exec', 'vfork'),
+  compiled('threads that fork', 'threads', { processes: 3 }),
+  compiled('daemon that starts itself without an environment', 'no-environment', { upWith: ['idle', 'sleep'] }),
+  compiled('low pid chosen by root', 'low', { processes: 3, needsRoot: true }),
+  compiled('chain of low pids chosen by root', 'hop-low', { needsRoot: true }),
+  // It may be stopped while it still takes pids: a busy machine needs seconds for all of them.
+  compiled('takes pids without a fork', 'wrap', { processes: 3, upWith: ['sleep'] }),
 ];
