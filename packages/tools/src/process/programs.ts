@@ -1,6 +1,10 @@
+import { type StdioOptions, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { delimiter, isAbsolute, join, relative, sep } from 'node:path';
+import { basename, delimiter, isAbsolute, join, relative, sep } from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 
 /** Folders that a project cannot write to. */
 const SYSTEM_FOLDERS: readonly string[] =
@@ -19,6 +23,22 @@ export function requireHelper(name: string): string {
   const file = process.platform === 'win32' ? name : findHelper(name);
   if (file !== undefined) return file;
   throw Object.assign(new Error(`${name} is not installed in ${SYSTEM_FOLDERS.join(', ')}`), { code: 'ENOENT' });
+}
+
+const MAX_TRY_MS = 10_000;
+
+/** Runs a program to see whether something works on this machine. Throws what it wrote if it fails. */
+export async function tryProgram(
+  argv: readonly string[],
+  stdio: StdioOptions = ['ignore', 'ignore', 'pipe'],
+): Promise<void> {
+  const [file = '', ...args] = argv;
+  const child = spawn(file, args, { env: {}, timeout: MAX_TRY_MS, killSignal: 'SIGKILL', stdio });
+  const said = text(child.stderr as Readable).catch(() => '');
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (code === 0) return;
+  const reason = (await said).trim().replaceAll('\n', '; ').slice(0, 1_000);
+  throw new Error(reason || `${basename(file)} ended with ${code}`);
 }
 
 /** Returns the entries of PATH that agents in a workspace cannot write to. */

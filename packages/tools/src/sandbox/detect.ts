@@ -1,8 +1,7 @@
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { requireHelper } from '../process/programs.ts';
+import { requireHelper, tryProgram } from '../process/programs.ts';
 import type { SandboxKind, SandboxOptions } from './options.ts';
 import { createSandbox, type Sandbox } from './sandbox.ts';
 
@@ -11,9 +10,6 @@ export interface DetectedSandbox {
   /** Why it is not available, for users. */
   readonly reason?: string;
 }
-
-const MAX_PROBE_MS = 10_000;
-const MAX_REASON_CHARS = 1_000;
 
 /**
  * Tries a sandbox once on this machine: that bubblewrap is installed does not mean that it works.
@@ -27,9 +23,9 @@ export async function detectSandbox(asked: SandboxKind | SandboxOptions): Promis
     if (sandbox === undefined) return { isAvailable: true };
     folder = mkdtempSync(join(tmpdir(), `whoa-probe-${process.pid}-`));
     await sandbox.open(folder);
-    const reason = await probe(sandbox, folder);
+    await probe(sandbox, folder);
     await sandbox[Symbol.asyncDispose]();
-    return reason === undefined ? { isAvailable: true } : { isAvailable: false, reason };
+    return { isAvailable: true };
   } catch (error) {
     return { isAvailable: false, reason: (error as Error).message };
   } finally {
@@ -41,25 +37,18 @@ export async function detectSandbox(asked: SandboxKind | SandboxOptions): Promis
 export async function requireSandbox(sandbox: Sandbox, folder: string): Promise<void> {
   // What is wrong with the workspace itself, another bubblewrap would not cure.
   await sandbox.open(folder);
-  const reason = await probe(sandbox, folder).catch((error: unknown) => (error as Error).message);
-  if (reason === undefined) return;
-  throw new Error(
-    `The sandbox '${sandbox.kind}' does not work here: ${reason}. Install bubblewrap 0.8 or later (apt install bubblewrap) and ` +
-      "allow user namespaces, or choose the sandbox 'none' deliberately",
-  );
+  await probe(sandbox, folder).catch((error: Error) => {
+    throw new Error(
+      `The sandbox '${sandbox.kind}' does not work here: ${error.message}. Install bubblewrap 0.8 or later (apt install bubblewrap) and ` +
+        "allow user namespaces, or choose the sandbox 'none' deliberately",
+    );
+  });
 }
 
-async function probe(sandbox: Sandbox, folder: string): Promise<string | undefined> {
+async function probe(sandbox: Sandbox, folder: string): Promise<void> {
   const argv = [requireHelper('true')];
   const entrance = sandbox.enter({ argv, env: {}, cwd: undefined, stdio: ['ignore', 'ignore', 'pipe'], folder });
-  const [file = '', ...args] = entrance.argv;
-  const child = spawn(file, args, { env: {}, stdio: entrance.stdio, timeout: MAX_PROBE_MS, killSignal: 'SIGKILL' });
+  const tried = tryProgram(entrance.argv, entrance.stdio);
   entrance[Symbol.dispose]();
-  let output = '';
-  child.stderr!.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(0, MAX_REASON_CHARS)));
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', resolve);
-  });
-  return code === 0 ? undefined : output.trim().replaceAll('\n', '; ') || `bubblewrap ended with ${code}`;
+  await tried;
 }

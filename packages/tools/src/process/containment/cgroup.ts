@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, statSync, watch, writeFileSync } from 'node:fs';
+import { mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, statSync, watch, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HostTag } from '../identity/tags.ts';
@@ -8,9 +8,6 @@ import { isUnder } from '../programs.ts';
 const RECHECK_MS = 20;
 /** Notifications take a workqueue and the event loop, so read a few times before waiting for one. */
 const MAX_HASTY_LOOKS = 20;
-
-/** The links of a folder without folders. */
-const NO_FOLDERS = 2;
 
 const GONE = new Set<string | undefined>(['ENOENT', 'ENODEV']);
 
@@ -64,7 +61,7 @@ export class Cgroup {
 
   /** Since Linux 5.14. */
   canKill(): boolean {
-    return existsSync(join(this.path, 'cgroup.kill'));
+    return statSync(join(this.path, 'cgroup.kill'), { throwIfNoEntry: false }) !== undefined;
   }
 
   /** The pids inside, including those in its own cgroups. */
@@ -111,11 +108,10 @@ export class Cgroup {
     }
   }
 
-  /** Only a link count tells without reading the folder that there are none. */
   #below(): Cgroup[] {
     try {
-      if (statSync(this.path).nlink === NO_FOLDERS) return [];
-      const entries = readdirSync(this.path, { withFileTypes: true });
+      // A folder without folders has two links. That is known without reading it.
+      const entries = statSync(this.path).nlink === 2 ? [] : readdirSync(this.path, { withFileTypes: true });
       return entries.filter((entry) => entry.isDirectory()).map(({ name }) => new Cgroup(join(this.path, name)));
     } catch {
       return [];
@@ -150,7 +146,7 @@ export class Cgroup {
     };
     const timers = [setTimeout(resolve, maxMs), setInterval(look, RECHECK_MS)];
     const file = join(this.path, 'cgroup.events');
-    const watcher = existsSync(file) ? watch(file, look).on('error', look) : undefined;
+    const watcher = statSync(file, { throwIfNoEntry: false }) && watch(file, look).on('error', look);
     signal?.addEventListener('abort', look);
     look();
     await promise;

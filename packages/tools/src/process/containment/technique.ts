@@ -1,13 +1,9 @@
-import { type StdioOptions, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { closeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { settings } from '@whoa/core/internal';
 import { hidesProcesses } from '../identity/table.ts';
 import { createHostTag } from '../identity/tags.ts';
-import { requireHelper } from '../programs.ts';
+import { requireHelper, tryProgram } from '../programs.ts';
 import { Cgroup, enterArguments, findHostCgroup } from './cgroup.ts';
 import type { CleanupReport } from './contained.ts';
 import { findNamespacePrograms, type NamespaceProgram, namespaceArguments } from './namespace.ts';
@@ -74,7 +70,7 @@ export async function findNamespaceProgram(): Promise<NamespaceProgram> {
   let failure: unknown = Object.assign(new Error(), { code: 'ENOENT' });
   for (const program of findNamespacePrograms()) {
     try {
-      await run(namespaceArguments(program, [requireHelper('true')]));
+      await tryProgram(namespaceArguments(program, [requireHelper('true')]));
       return program;
     } catch (error) {
       failure = error;
@@ -109,7 +105,7 @@ async function probeCgroup(path: string | undefined): Promise<void> {
     if (!cgroup.canKill()) throw new Error('Linux 5.14 or later is needed');
     const entrance = cgroup.openEntrance();
     try {
-      await run(enterArguments([requireHelper('true')]), ['ignore', 'ignore', 'pipe', entrance]);
+      await tryProgram(enterArguments([requireHelper('true')]), ['ignore', 'ignore', 'pipe', entrance]);
     } finally {
       closeSync(entrance);
     }
@@ -118,19 +114,9 @@ async function probeCgroup(path: string | undefined): Promise<void> {
   }
 }
 
-const MAX_PROBE_MS = 5_000;
-
-async function run(argv: readonly string[], stdio: StdioOptions = ['ignore', 'ignore', 'pipe']): Promise<void> {
-  const [file = '', ...args] = argv;
-  const child = spawn(file, args, { env: {}, timeout: MAX_PROBE_MS, killSignal: 'SIGKILL', stdio });
-  const said = text(child.stderr as Readable).catch(() => '');
-  const [code] = (await once(child, 'exit')) as [number | null];
-  if (code !== 0) throw new Error((await said).trim() || `it ended with ${code}`);
-}
-
 function describe(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === 'ENOENT' && message === '') return 'neither unshare nor bubblewrap is installed';
   if (code === 'EROFS' || code === 'EACCES') return 'this process may not write to its cgroup';
-  return message.replaceAll('\n', '; ');
+  return message;
 }
