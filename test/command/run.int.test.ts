@@ -264,16 +264,18 @@ test('text that is typed while a run works is not shown, and a background run co
   expect(own.folder.read('out')).toBe('Done.\n');
 });
 
-test('Ctrl-Z suspends a run, and it continues in the foreground', async () => {
-  const own = home([
-    [{ call: 'bash', input: { command: 'echo begun; until [ -e go ]; do sleep 0.1; done' } }],
-    ['Done.'],
-  ]);
+test('Ctrl-Z suspends a run, its watchdog leaves it alone, and it continues in the foreground', async () => {
+  const command = 'echo begun; until [ -e go ]; do echo tick >> ticks; sleep 0.1; done';
+  const own = home([[{ call: 'bash', input: { command } }], ['Done.']]);
+  const countTicks = (): number => own.folder.read('ticks').length / 'tick\n'.length;
   const terminal = own.openTerminal();
   start(terminal);
   await terminal.waitFor(/bash: begun/);
   terminal.press('C-z');
   await terminal.waitFor(/Stopped/);
+  // The watchdog looks once a second, and ends what runs at the second look.
+  const before = countTicks();
+  await expect.poll(() => countTicks() - before, { timeout: 30_000 }).toBeGreaterThan(30);
   own.folder.write('go', '');
   terminal.type('fg; echo "exit:$?"\n');
   await terminal.waitFor(/Done\.[\s\S]*exit:0/);
