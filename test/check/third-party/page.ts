@@ -53,12 +53,12 @@ function introduction(others: readonly Checked[]): string {
   const when = dates[0] === dates.at(-1) ? `on ${dates[0]}` : `from ${dates[0]} to ${dates.at(-1)}`;
   return `# Check results
 
-This page shows which agents and servers stop when you cancel them, as the [check kit](../guides/check.md) observed it.
+${headline(others)}This page shows which agents and servers stop when you cancel them, as the [check kit](../guides/check.md) observed it.
 It ran on ${others.length} third-party agents and servers, and on ours, ${when}.
 
 - Each was installed from npm in the version shown, with its own empty home folder, no account and no model but the kit's. The table shows how often it ran.
 - A result that differed between two runs is marked ±.
-- The machine was busy, so a check that timed out was retried with a one-minute limit.
+${describeResistance(others)}- The machine was busy, so a check that timed out was retried with a one-minute limit.
 
 These are observations with one version, one configuration and one kind of tool, on one busy machine with two cores, under Linux.
 Most checks are not based on a specification: they describe what we think users expect, and other projects may have reasons to behave differently.
@@ -66,6 +66,39 @@ Where a specification has a MUST or SHOULD, the page cites it.
 We have not contacted any of the projects yet; corrections are welcome.
 `;
 }
+
+/** What failed without the proxy, and behind it. */
+function headline(others: readonly Checked[]): string {
+  const proxied = others.flatMap(({ result }) =>
+    result.proxied === undefined ? [] : [{ result, proxied: result.proxied }],
+  );
+  if (proxied.length === 0) return '';
+  const countFailed = (list: readonly Outcome[]): number =>
+    list.filter((one) => ['✘', '±'].includes(toMark(one))).length;
+  const countAll = (choose: (one: Outcome) => boolean): readonly [number, number] => [
+    proxied.reduce((sum, { result }) => sum + countFailed(result.outcomes.filter(choose)), 0),
+    proxied.reduce((sum, { proxied: { outcomes } }) => sum + countFailed(outcomes.filter(choose)), 0),
+  ];
+  const [bare, behind] = countAll(({ id }) => !isResistance(id));
+  const resisted = proxied.filter(({ proxied: { outcomes } }) => outcomes.some(({ id }) => isResistance(id)));
+  const [bareResistance, behindResistance] = countAll(({ id }) => isResistance(id));
+  return `**${proxied.length} agents for editors failed ${bare} checks together, and ${behind} behind [\`whoa acp --\`](../guides/editors.md#make-another-agent-stop).**
+${
+  resisted.length === 0
+    ? ''
+    : `Of the checks in which a command resists its stop, ${resisted.length} of them failed ${bareResistance}, and ${behindResistance} behind it.\n`
+}
+`;
+}
+
+function describeResistance(others: readonly Checked[]): string {
+  const run = others.filter(({ result }) => result.groups?.['resist'] !== undefined);
+  if (run.length === 0) return '';
+  const dates = [...new Set(run.map(({ result }) => result.groups!['resist']!))].sort();
+  return `- The group \`resist\` ran once, as root, on ${run.length} of them, on ${dates.join(' and ')}. A ? in its rows means that it was not run.\n`;
+}
+
+const isResistance = (id: string): boolean => CHECKS.find((one) => one.id === id)?.group === 'resist';
 
 function summary(all: readonly Checked[]): string {
   const rows = all.map(({ subject, result }) => {

@@ -22,6 +22,8 @@ export interface SubjectResult {
   readonly agent: string;
   readonly versions: Readonly<Record<string, string>>;
   readonly outcomes: readonly Outcome[];
+  /** The day of groups that were run later than the others, once. */
+  readonly groups?: Readonly<Record<string, string>>;
   /** A remark about how the runs were made. New runs have none. */
   readonly remark?: string;
   /** As many runs of the same versions behind `whoa acp -- COMMAND`, each after one without it. */
