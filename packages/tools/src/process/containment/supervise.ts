@@ -43,6 +43,11 @@ export function supervise(watched: Watched, { onEnding, onEnd }: Listener): Cont
   const exited = waitForExit(child);
   const leftBehind = readReport(child);
   const ender = watched.technique === 'tags' ? endByTags(watched) : endByKernel(watched, exited);
+  let isHurried = false;
+  const shortenGrace = (): void => {
+    isHurried = true;
+    ender.shortenGrace();
+  };
   async function end(method: 'ask' | 'kill'): Promise<CleanupReport> {
     // Read the output of killed processes later, so that it does not delay the kill.
     if (method === 'kill') output?.pause();
@@ -50,7 +55,7 @@ export function supervise(watched: Watched, { onEnding, onEnd }: Listener): Cont
     onEnding(graceMs + MAX_KILL_MS);
     // Its deadline is written first: the command may freeze this process when it is asked to end.
     await Promise.resolve();
-    const { verified, ended, survivors } = await ender.end(graceMs);
+    const { verified, ended, survivors } = await ender.end(isHurried ? 0 : graceMs);
     // It has ended. Wait until it is reaped.
     if (!survivors.some(({ pid }) => pid === root.pid)) await exited;
     output?.resume();
@@ -70,7 +75,7 @@ export function supervise(watched: Watched, { onEnding, onEnd }: Listener): Cont
     return { ...toReport(verified, ended, survivors), ...(choice.shared > 0 && { shared: choice.shared }) };
   };
 
-  return createHandle(child, { output, exited, end, shortenGrace: () => ender.shortenGrace(), endSince });
+  return createHandle(child, { output, exited, end, shortenGrace, endSince });
 }
 
 /** Ends a command or a part of it. */
@@ -86,11 +91,7 @@ function endByTags({ child, scope, sweeper, graceMs }: Watched): Ender & { forge
   sweeper.add(scope);
   const forget = (): void => sweeper.delete(scope);
   return {
-    async end(graceMs) {
-      const ended = await sweeper.end(scope, { graceMs });
-      forget();
-      return ended;
-    },
+    end: (graceMs) => sweeper.end(scope, { graceMs }).finally(forget),
     forget,
     endChosen: (choose, onDead) => sweeper.end(narrowScope(scope, choose), { graceMs, onDead }),
     shortenGrace: () => sweeper.shortenGrace(scope),
@@ -105,11 +106,7 @@ function endByKernel(watched: Watched, exited: Promise<ProcessExit>): Ender {
   // Without a cgroup only a scan shows what a part of the command is.
   const byTags = inCgroup === undefined ? endByTags(watched) : undefined;
   return {
-    async end(graceMs) {
-      const ended = await endBoundary(boundary, { graceMs, hurry: hurry.signal });
-      byTags?.forget();
-      return ended;
-    },
+    end: (graceMs) => endBoundary(boundary, { graceMs, hurry: hurry.signal }).finally(() => byTags?.forget()),
     endChosen: (choose, onDead) =>
       inCgroup?.endChosen(choose, { graceMs, hurry: hurry.signal, onDead }) ?? byTags!.endChosen(choose, onDead),
     shortenGrace() {
