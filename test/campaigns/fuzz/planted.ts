@@ -65,7 +65,7 @@ export const plantedBugs: readonly PlantedBug[] = [
       { file: 'core/src/tool/call/start.ts', find: 'if (call.stopped) return call.endUnstarted();', replace: '' },
       {
         file: 'core/src/stop/bounded/bounded.ts',
-        find: "if (token.isCancelled) return work.onEnd({ state: 'not-started', reason: token.reason! });",
+        find: "if (token.isCancelled) return work.onEnd({ state: 'not-started', reason: token.reason! }) as Awaited<Meaning>;",
         replace: '',
       },
       {

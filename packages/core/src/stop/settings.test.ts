@@ -72,7 +72,7 @@ test('a refusal has a name and a code, and a cause only if it has one', () => {
 
 test('a setting that is misspelt is rejected with the nearest name and all there are', async () => {
   expect(await refusal({ timeout: 5 })).toBe(
-    "timeout: unknown setting; did you mean 'timeoutMs'? The settings are name, whenCancelled, timeoutMs, graceMs, cleanupTimeoutMs, lateResults, key, onWait, token, signal",
+    "timeout: unknown setting; did you mean 'timeoutMs'? The settings are name, whenCancelled, timeoutMs, graceMs, cleanupTimeoutMs, lateResults, key, effectKey, onWait, token, signal",
   );
   expect(await refusal({ nothingLikeIt: 5 })).toMatch(/^nothingLikeIt: unknown setting; the settings are name, /);
 });

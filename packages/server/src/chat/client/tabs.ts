@@ -12,7 +12,7 @@ export type TabEvent<Message extends UIMessage> =
 
 type Note<Message extends UIMessage> = {
   readonly chatId: string;
-  readonly runId?: string;
+  readonly runId?: string | undefined;
   /** Whose page has sent it. */
   readonly principal?: string | undefined;
 } & (TabEvent<Message> | { readonly type: 'chunk'; readonly chunk: UIMessageChunk });
