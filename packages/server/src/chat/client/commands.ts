@@ -46,6 +46,9 @@ const STOP_MS = 5_000;
 /** The response to anything else: a rollback waits for the calls that must finish. */
 export const RESPONSE_MS = 30_000;
 
+/** The messages of a chat, which are read again after a lost response: nothing else may wait for it. */
+const READ_MS = 10_000;
+
 const VERSION = 'whoa-version';
 
 /** `crypto.randomUUID` is missing where the page came over plain HTTP. */
@@ -113,7 +116,7 @@ export class Commands<Message extends UIMessage> {
   async readMessages(chatId: string): Promise<Message[]> {
     for (;;) {
       const changes = this.#changes;
-      const response = await this.request(chatId, 'messages');
+      const response = await this.request(chatId, 'messages', { timeoutMs: READ_MS });
       const principal = this.#parts.link.principal(chatId);
       const isOther = (response.headers.get(PRINCIPAL) ?? principal) !== principal;
       if (!response.ok || isOther) throw new RefusedError(response.status, 'The chat could not be fetched');

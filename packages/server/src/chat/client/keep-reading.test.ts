@@ -40,3 +40,18 @@ test('a reply is opened again if the connection that should continue it stays si
   expect(asked.map((one) => one.split('/').at(-1))).toEqual(['chat', 'stream', 'stream']);
   await reading;
 });
+
+test('the messages of a chat are given up after ten seconds, so that they can be read again', async () => {
+  const fetch = (_: string, { signal }: RequestInit): Promise<Response> =>
+    new Promise((_answered, failed) => signal?.addEventListener('abort', () => failed(signal.reason as Error)));
+  const transport = new StoppableChatTransport({
+    api: 'http://app.test/chat',
+    fetch: fetch as typeof globalThis.fetch,
+  });
+  const reading = transport.readMessages('c').then(
+    () => 'read',
+    (error: Error) => error.name,
+  );
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(await reading).toBe('TimeoutError');
+});
