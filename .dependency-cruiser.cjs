@@ -29,7 +29,8 @@ const serverFolders = {
 };
 const tasksFolders = {
   bus: [],
-  ledger: ['bus'],
+  feed: [],
+  ledger: ['bus', 'feed'],
   cancellations: ['bus', 'ledger'],
   delivery: ['ledger'],
   run: ['ledger', 'cancellations', 'delivery'],
@@ -40,9 +41,11 @@ const tasksFolders = {
 };
 const tasksFolder = (name) => `^packages/tasks/src/${name}/`;
 /** With `task.ts` and `store.ts` they say what one may ask of a store: every folder may know them. */
-const storeContract = '^packages/tasks/src/(bus/hint|delivery/worker-store)\\.ts$';
+const storeContract = '^packages/tasks/src/(bus/hint|delivery/worker-store|feed/feed)\\.ts$';
 const postgresConnection = '^packages/tasks/src/ledger/postgres/connection/';
-const aboveLedger = Object.keys(tasksFolders).filter((name) => !['bus', 'ledger', 'cancellations'].includes(name));
+const aboveLedger = Object.keys(tasksFolders).filter(
+  (name) => !['bus', 'feed', 'ledger', 'cancellations'].includes(name),
+);
 /** The folders of packages that are entries: what their index lists is public. */
 const entries =
   'addresses|approval|client|effects|compat|embed|internal|model|proxy|store|telemetry|testing|transport|view|webhooks';

@@ -122,8 +122,8 @@ function append(store: TaskStore, { claim, position }: Running): Promise<unknown
 
 /** The statement that one append would be. */
 async function appendAlone({ claim: { id, epoch, session, claim }, position }: Running): Promise<void> {
-  const text = `SELECT bare_v2.append($1, $2, $3, $4, $5, $6, '{}', '{}', true, 1e9, NULL) AS answer, bare_v2.pending_notifications()
-    FROM bare_v2.enter('10000', NULL, NULL)`;
+  const text = `SELECT bare_v3.append($1, $2, $3, $4, $5, $6, '{}', '{}', true, 1e9, NULL) AS answer, bare_v3.pending_notifications()
+    FROM bare_v3.enter('10000', NULL, NULL)`;
   const { rows } = await admin.query<{ answer: object }>({
     name: 'append',
     text,

@@ -39,6 +39,8 @@ const MEMBERS: Readonly<Record<Member, true>> = {
   questions: true,
   pause: true,
   setEngine: true,
+  figures: true,
+  feed: true,
   remove: true,
   '[Symbol.asyncDispose]': true,
 };

@@ -55,7 +55,7 @@ export async function startTimedPostgres(): Promise<TimedServer> {
       await setLog(-1);
       const steps: number[] = [];
       let sum = 0;
-      for (const [, ms, phase] of text.matchAll(/duration: ([\d.]+) ms {2}(parse|bind|execute) [^\n]*_v2"/g)) {
+      for (const [, ms, phase] of text.matchAll(/duration: ([\d.]+) ms {2}(parse|bind|execute) [^\n]*_v3"/g)) {
         sum += Number(ms);
         if (phase !== 'execute') continue;
         steps.push(sum);

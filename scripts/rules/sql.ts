@@ -11,7 +11,8 @@ import { TRANSITIONS } from '../../packages/tasks/src/ledger/rules/transitions.t
 import { MAX_SHOWN_TASKS } from '../../packages/tasks/src/overview.ts';
 import { type Transitions, toAssignments } from './sql-transitions.ts';
 
-const { SETTLE, SUSPECTS, UNDO, OFFERED, OFFERED_SUSPECTS, AFTER_RESERVED, LEVEL_RANKS, ADMISSION_TABLE } = rules;
+const { SETTLE, SUSPECTS, UNDO, OFFERED, OFFERED_SUSPECTS, AFTER_RESERVED, OWN_TENANTS, LEVEL_RANKS, ADMISSION_TABLE } =
+  rules;
 
 const MAX_COLUMNS = 130;
 
@@ -30,6 +31,7 @@ const CONSTANTS: Readonly<Record<string, string | number>> = {
   OFFERED_SUSPECTS,
   offerGapMs: rules.LIMITS.repeatedOfferMs - rules.LIMITS.lostOfferMs,
   AFTER_RESERVED,
+  OWN_TENANTS,
   AFTER_SUSPECTS: textAfter(SUSPECTS),
   AFTER_UNDO: textAfter(UNDO),
   reservedLength: SUSPECTS.length,

@@ -55,9 +55,9 @@ async function createSchema(client: pg.Client, { url, name }: { url: string; nam
     await store.list({ tenant: 'acme' });
   }
   // A table, because replacing the function would discard every plan.
-  await client.query(`CREATE TABLE ${name}_v2.clock AS SELECT 0::float8 AS ms`);
+  await client.query(`CREATE TABLE ${name}_v3.clock AS SELECT 0::float8 AS ms`);
   await client.query(
-    `CREATE OR REPLACE FUNCTION ${name}_v2.now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS 'SELECT ms FROM ${name}_v2.clock'`,
+    `CREATE OR REPLACE FUNCTION ${name}_v3.now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS 'SELECT ms FROM ${name}_v3.clock'`,
   );
   const { rows } = await client.query<{ table: string }>(
     'SELECT quote_ident(tablename) AS table FROM pg_tables WHERE schemaname = $1',
@@ -71,7 +71,7 @@ async function createSchema(client: pg.Client, { url, name }: { url: string; nam
   }
   return {
     name,
-    setClock: (now) => client.query(`UPDATE ${name}_v2.clock SET ms = ${now}`),
+    setClock: (now) => client.query(`UPDATE ${name}_v3.clock SET ms = ${now}`),
     async empty() {
       await client.query(`TRUNCATE ${tables.join(', ')} RESTART IDENTITY`);
       for (const [table, json] of initial) {

@@ -44,7 +44,7 @@ async function expectOneReading(open: () => TaskStore): Promise<void> {
       return call();
     });
     const prometheus = await createPrometheusMetrics();
-    stack.use(createTelemetry({ prometheus, world }).watchQueues(store));
+    stack.use(await createTelemetry({ prometheus, world }).watchStore(store));
     const ready = async (): Promise<number | undefined> => readValue(await prometheus.read(), 'whoa.ready.tasks');
     await expect.poll(ready).toBeDefined();
     shown.push(await ready());

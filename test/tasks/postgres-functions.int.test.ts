@@ -30,7 +30,7 @@ test('plpgsql_check finds no fault in the functions', async ({ skip }) => {
   await store.get({ tenant: 'acme', id: 'none' });
   await query(server.url, 'CREATE EXTENSION IF NOT EXISTS plpgsql_check');
   const look = async (): Promise<unknown[]> =>
-    (await query(server.url, CHECK, ['checked_v2'])).map((row) => row['problem']);
+    (await query(server.url, CHECK, ['checked_v3'])).map((row) => row['problem']);
   const isMeant = (problem: unknown): boolean => MEANT.some((one) => String(problem).includes(one));
   const problems = await look();
   expect(problems.filter((one) => !isMeant(one))).toEqual([]);
@@ -38,7 +38,7 @@ test('plpgsql_check finds no fault in the functions', async ({ skip }) => {
 
   await query(
     server.url,
-    `CREATE FUNCTION checked_v2.wrong(task checked.tasks) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN task.stages; END $$`,
+    `CREATE FUNCTION checked_v3.wrong(task checked.tasks) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN task.stages; END $$`,
   );
   expect(await look()).toContainEqual('wrong: record "task" has no field "stages"');
 });

@@ -152,7 +152,7 @@ test('a role that may not create anything works once the schemas exist, and lear
     });
   }
   // Either an owner makes the empty schemas, or everything in them.
-  await ask(`CREATE SCHEMA ${schema} AUTHORIZATION plain; CREATE SCHEMA ${schema}_v2 AUTHORIZATION plain`);
+  await ask(`CREATE SCHEMA ${schema} AUTHORIZATION plain; CREATE SCHEMA ${schema}_v3 AUTHORIZATION plain`);
   {
     await using store = createPostgresStore({ url, schema });
     expect(await createTask(store)).toMatchObject({ status: 'init' });
@@ -163,7 +163,7 @@ test('a role that may not create anything works once the schemas exist, and lear
     await owner.list({ tenant: 'acme' });
   }
   await ask(
-    `GRANT USAGE ON SCHEMA ${other}, ${other}_v2 TO plain; GRANT ALL ON ALL TABLES IN SCHEMA ${other} TO plain`,
+    `GRANT USAGE ON SCHEMA ${other}, ${other}_v3 TO plain; GRANT ALL ON ALL TABLES IN SCHEMA ${other} TO plain`,
   );
   await using store = createPostgresStore({ url, schema: other });
   expect(await createTask(store)).toMatchObject({ status: 'init' });
@@ -398,7 +398,7 @@ test('changes are notified after the commit, many at the same time, and only if 
   await ask("ALTER SYSTEM SET track_functions = 'all'");
   await ask('SELECT pg_reload_conf()');
   const notifications = async (): Promise<number> => {
-    const sql = `SELECT coalesce(sum(calls), 0)::int AS calls FROM pg_stat_user_functions WHERE schemaname = '${schema}_v2' AND funcname = 'notify_all'`;
+    const sql = `SELECT coalesce(sum(calls), 0)::int AS calls FROM pg_stat_user_functions WHERE schemaname = '${schema}_v3' AND funcname = 'notify_all'`;
     return Number((await ask(sql))[0]!['calls']);
   };
   const heard: Hint[] = [];

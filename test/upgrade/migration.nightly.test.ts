@@ -70,7 +70,7 @@ test('the rights on the page are enough, in this release and the next', async ()
   expect(watching).toBeDefined();
   // The next release has its own functions.
   await using late = await startClient(next, JSON.stringify(app));
-  await expect(late.store.tenants()).rejects.toThrow(/schema 'whoa_v2' does not exist .* run 'whoa migrate'/);
+  await expect(late.store.tenants()).rejects.toThrow(/schema 'whoa_v3' does not exist .* run 'whoa migrate'/);
   expect(await migrate(next, owner, ['--finish'])).toMatchObject({ code: 0 });
   expect(await late.store.get(task)).toMatchObject({ status: 'cancelled' });
   expect(await late.store.create({ tenant: 'acme', agent: 'a', input: 'x' })).toMatchObject({ result: 'created' });
@@ -120,7 +120,7 @@ test('new columns and indexes of Postgres keep no one waiting for long', async (
     const { said } = await migrate(next, location, ['--plan', '--json']);
     return (JSON.parse(said) as { missing: string[] }).missing;
   };
-  expect(await plan()).toEqual(['column tasks.mark', 'index tasks_marked', 'functions busy_v2']);
+  expect(await plan()).toEqual(['column tasks.mark', 'index tasks_marked', 'functions busy_v3']);
   const other = new pg.Client(server.url);
   await other.connect();
   onTestFinished(() => other.end());
@@ -132,7 +132,7 @@ test('new columns and indexes of Postgres keep no one waiting for long', async (
     said: expect.stringMatching(/a table was locked for too long.*try again/) as string,
   });
   await createTask(store);
-  expect(await plan()).toEqual(['column tasks.mark', 'index tasks_marked', 'functions busy_v2']);
+  expect(await plan()).toEqual(['column tasks.mark', 'index tasks_marked', 'functions busy_v3']);
   // Another program has an old snapshot: the index has to wait for it, and nothing else does.
   await other.query('ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
   const waiting = migrate(next, location);

@@ -60,6 +60,13 @@ export class QuestionRefusedError extends Error {
 export class StoreBusyError extends Error {
   override readonly name: string = 'StoreBusyError';
   readonly code: string = 'STORE_BUSY';
+  /** The store method that was called, if that is known. */
+  readonly operation: string | undefined;
+
+  constructor(message: string, { operation, ...options }: { cause?: unknown; operation?: string } = {}) {
+    super(message, options);
+    this.operation = operation;
+  }
 }
 
 /** Thrown when the store has been closed. */

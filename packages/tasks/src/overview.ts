@@ -20,6 +20,8 @@ export interface OperatorStore {
   findOnce<T extends Json>(maxAgeMs: number, find: () => Promise<T | undefined>): Promise<T | undefined>;
   /** Lists the names of a tenant's conversations. */
   conversations(page: PageRequest & { readonly tenant: string }): Promise<ConversationPage>;
+  /** Counts what waits for people, of all tenants. */
+  figures(): Promise<StoreFigures>;
   /** Lists a tenant's open questions, oldest first. At most 200 at a time. */
   questions(page: PageRequest & { readonly tenant: string }): Promise<QuestionPage>;
 
@@ -50,6 +52,17 @@ export type EngineReceipt =
 
 /** `live`: nothing was removed, because it has not ended yet. `unknown`: there is no such task or conversation. */
 export type RemoveReceipt = { readonly result: 'removed' | 'live' | 'not-found' };
+
+/** What waits for people. Counts stop at 20,000 open questions. */
+export interface StoreFigures {
+  readonly openQuestions: number;
+  readonly oldestQuestionAt?: number;
+  /** Tasks that have asked, while a worker holds them. */
+  readonly asking: number;
+  /** Tasks that wait for an answer without a worker. */
+  readonly parked: number;
+  readonly now: number;
+}
 
 /** How many tasks of a tenant have each status. */
 export interface TaskCounts {

@@ -2,6 +2,7 @@ import type { CancelReason, CancelReasonInit, Policy, StopLevel } from '@whoa/co
 import type { CancelOptions } from '@whoa/core/embed';
 import type { ChangeSource } from './bus/hint.ts';
 import type { WorkerStore } from './delivery/worker-store.ts';
+import type { Feed } from './feed/feed.ts';
 import type { FinalStatus, TaskStatus } from './ledger/rules/status.ts';
 import type { OperatorStore } from './overview.ts';
 import type { AnswerReceipt, NewAnswer, QuestionRef } from './question.ts';
@@ -27,6 +28,8 @@ export type { RemoveReceipt } from './overview.ts';
  */
 export interface TaskStore extends ClientStore, WorkerStore, OperatorStore, AsyncDisposable {
   readonly name: string;
+  /** What changed, for consumers. */
+  readonly feed: Feed;
 }
 
 /** What clients ask of a store. They name a tenant: another tenant's task is `unknown`. */

@@ -161,7 +161,7 @@ export async function openPostgres(
   const clock = join(folder, 'clock');
   writeFileSync(clock, '0');
   await client.query(
-    `CREATE OR REPLACE FUNCTION ${schema}_v2.now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS 'SELECT pg_read_file(''${clock}'')::float8'`,
+    `CREATE OR REPLACE FUNCTION ${schema}_v3.now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS 'SELECT pg_read_file(''${clock}'')::float8'`,
   );
   // A name, so that it is planned once.
   const query: Query = async (sql) => {

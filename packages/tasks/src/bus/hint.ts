@@ -21,6 +21,8 @@ export interface WatchFilter {
   readonly offers?: boolean | undefined;
   /** Also what the task says before its journal has it. Needs a tenant and an id. */
   readonly words?: boolean | undefined;
+  /** Only what is new in the feed, for this consumer. */
+  readonly feed?: string | undefined;
 }
 
 /** A change to a task. `resync`: any task may have changed. */
@@ -51,6 +53,8 @@ export type Hint =
   | { readonly type: 'ready'; readonly worker: string; readonly agent: string }
   /** A task that an engine delivers became ready, or will at `startsAt`. Only for watchers with `offers`. */
   | { readonly type: 'offer'; readonly task: OfferedTask }
+  /** A part of the feed has something new for this consumer, for the process that reads it; without a reader, it is free. */
+  | { readonly type: 'feed'; readonly consumer: string; readonly part: number; readonly reader?: string }
   | { readonly type: 'resync' };
 
 /** A task that waits for its engine. */

@@ -226,7 +226,8 @@ export class ChangeNotifier implements AsyncDisposable {
  * Returns the interest of a filter: its most selective field. A worker is named like any other interest, and not by the inbox
  * of its session: it listens before it has a session, and a task may prefer a worker that has none.
  */
-function toInterest({ id, worker, conversation, tenant, words }: WatchFilter): string {
+function toInterest({ id, worker, conversation, tenant, words, feed }: WatchFilter): string {
+  if (feed !== undefined) return `f:${feed}`;
   if (words === true) return `${WORDS}${tenant}/${id}`;
   if (id !== undefined) return `i:${id}`;
   if (worker !== undefined) return `w:${worker}`;

@@ -19,7 +19,8 @@ export class Watchers {
   add(filter: WatchFilter, listener: (hint: Hint) => void): AsyncDisposable {
     const watcher = { filter, listener };
     const field = FIELDS.find((name) => filter[name] !== undefined);
-    const key = filter.offers === true ? OFFERS : field === undefined ? ANY : `${field} ${filter[field]}`;
+    const named = field === undefined ? ANY : `${field} ${filter[field]}`;
+    const key = filter.offers === true ? OFFERS : filter.feed === undefined ? named : `feed ${filter.feed}`;
     const group = this.#watchers.get(key) ?? new Set();
     this.#watchers.set(key, group.add(watcher));
     this.size++;
@@ -57,6 +58,7 @@ export class Watchers {
     if (hint.type === 'resync') return [...this.#watchers.values()].flatMap((group) => [...group]);
     if (hint.type === 'ready' || hint.type === 'watched')
       return [...(this.#watchers.get(`worker ${hint.worker}`) ?? [])];
+    if (hint.type === 'feed') return [...(this.#watchers.get(`feed ${hint.consumer}`) ?? [])];
     if (hint.type === 'frame') return this.findReaders(hint);
     if (hint.type === 'offer') return [...(this.#watchers.get(OFFERS) ?? [])];
     const keys = [ANY, ...FIELDS.map((field) => `${field} ${hint[field]}`)];

@@ -4,6 +4,11 @@
 export { createSqliteStore } from '../ledger/sqlite.ts';
 export { createPostgresStore } from '../ledger/postgres.ts';
 
+// What changed, for consumers.
+export { FeedConsumer } from '../feed/consumer.ts';
+export { createTotals } from '../feed/totals.ts';
+export type { FeedEvent } from '../feed/feed.ts';
+
 // What operators see.
 export type { TenantPage, WorkerPage, QueuePage, QuestionPage } from '../overview.ts';
 
@@ -13,6 +18,7 @@ export { getDefaultPath as getDefaultSqlitePath } from '../ledger/sqlite/databas
 export { RUNNER_RULES } from '../run/runner-rules.ts';
 export { readStoreConfig } from '../ledger/store-config.ts';
 export { mapInBatches } from '../operate/map-in-batches.ts';
+export { readPages } from '../operate/read-pages.ts';
 export { cancelBackground } from '../run/background.ts';
 export { type PendingQuestion, PendingQuestions } from '../follow/pending-questions.ts';
 export { readJournal } from '../run/journal/read-journal.ts';

@@ -12,7 +12,7 @@ import type {
   TakeRequest,
   TakeResult,
 } from '../delivery/worker-store.ts';
-import type { EngineReceipt, PauseTarget, Queue, WorkersSnapshot } from '../overview.ts';
+import type { EngineReceipt, PauseTarget, Queue, StoreFigures, WorkersSnapshot } from '../overview.ts';
 import type { AnswerReceipt, Question, QuestionClose, QuestionRef } from '../question.ts';
 import type {
   CreateReceipt,
@@ -28,7 +28,7 @@ import type { ConversationRef, JournalEntry, NewTask, TaskCommand, TaskOutcome, 
 import type { TaskStatus } from './rules/status.ts';
 
 /** What a driver does as a store does, with checked arguments. */
-type SameMethod = 'name' | 'noteOffered' | 'load' | 'held' | 'show' | 'get' | 'conversation' | 'remove' | 'watch';
+type SameMethod = 'name' | 'feed' | 'noteOffered' | 'load' | 'held' | 'show' | 'get' | 'conversation' | 'remove' | 'watch';
 
 /**
  * The implementation of one kind of store. `checked-store.ts` wraps it and checks and completes every request, so a
@@ -90,6 +90,8 @@ export interface StoreDriver extends Pick<TaskStore, SameMethod>, AsyncDisposabl
   pause(target: PauseTarget, isPaused: boolean): Promise<boolean>;
   /** Lets an engine deliver an agent, or none, and moves some of what waits. Call it again while `hasMore`. */
   setEngine(request: EngineRequest): Promise<DriverEngineReceipt>;
+  /** Counts what waits for people, up to a limit of open questions. */
+  figures(request: { readonly limit: number }): Promise<StoreFigures>;
 }
 
 /** A take; `offers`: only of a process that has engines. */

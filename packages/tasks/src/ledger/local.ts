@@ -3,6 +3,7 @@ import { MAX_SHOWN_TASKS, type OperatorStore, type WorkersSnapshot } from '../ov
 import type { Hint, ListPage, WatchFilter } from '../store.ts';
 import type { ConversationRecord, ConversationRef, TaskRef } from '../task.ts';
 import type { ListRequest, StoreDriver, StoreRules } from './driver.ts';
+import { createLocalFeed } from './local-feed.ts';
 import { applyAnswer } from './operations/answer.ts';
 import { applyCancel, applyCancelConversation, applyDue, applyDueTasks, applySend } from './operations/cancel.ts';
 import { applyCreate } from './operations/create.ts';
@@ -20,6 +21,8 @@ import { byStatus } from './rules/status.ts';
 /** The part of a local store that differs: how it makes a transaction and notifies watchers. */
 export interface Engine extends AsyncDisposable {
   readonly name: string;
+  /** Where this process hears of changes. */
+  readonly inbox: string;
   /** For use inside `transact` and `query`. */
   readonly tables: Tables & Queries;
   now(): number;
@@ -97,6 +100,7 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
     read: (ref, { after, limit }) => engine.query(() => (visible(ref) ? tables.entries(ref.id, { after, limit }) : [])),
     conversation: (ref) => engine.query(() => shownConversation(ref, tables)),
     ...operatorMethods(engine, { tables, transact, rules }),
+    feed: createLocalFeed(engine, transact),
     watch: (filter, listener) => engine.watch(filter, listener),
     [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
   };
@@ -145,6 +149,7 @@ function operatorMethods(
       }),
     share: (request) => transact((context) => applyShare(request, context)),
     conversations: (request) => engine.query(() => tables.conversations(request)),
+    figures: ({ limit }) => engine.query(() => ({ ...tables.questionFigures(limit), now: engine.now() })),
     questions: (request) => engine.query(() => tables.openQuestions({ ...request, now: engine.now() }).map(toQuestion)),
     pause: (target, isPaused) => transact((context) => applyPause(target, isPaused, context)),
     setEngine: (request) => transact((context) => applyEngine(request, context)),

@@ -32,6 +32,7 @@ export function createMemoryStore(given: MemoryStoreOptions = {}): TaskStore {
   const driver = createLocalDriver(
     {
       name: 'memory',
+      inbox: 'memory',
       tables: tables.operations,
       now: () => world.clock.now(),
       // No lock is needed: nothing in a transaction waits, and an operation that throws does so before it saves

@@ -46,6 +46,7 @@ export function createSqliteStore(options: SqliteStoreOptions = {}): TaskStore {
 
 class SqliteEngine implements Engine {
   readonly name = 'sqlite';
+  readonly inbox: string;
   readonly tables: SqliteTables;
   readonly now: () => number;
   readonly #database: Database;
@@ -61,6 +62,7 @@ class SqliteEngine implements Engine {
     try {
       const bus = openBus(options.bus, { kind: 'file', open: () => new FileBus(file, pollIntervalMs) });
       this.#notifier = new ChangeNotifier({ ...bus, interests: this.#interests });
+      this.inbox = this.#notifier.inbox;
     } catch (error) {
       this.#database.close();
       throw error;

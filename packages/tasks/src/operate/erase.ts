@@ -1,10 +1,11 @@
 import { CancellationToken, sleep } from '@whoa/core';
 import { type Clock, systemWorld, type World } from '@whoa/core/embed';
 import type { OperatorStore } from '../overview.ts';
-import type { ClientStore } from '../store.ts';
+import type { ClientStore, TaskStore } from '../store.ts';
 import type { ConversationRef, TaskRef } from '../task.ts';
 import { cancelTasks } from './cancel-tasks.ts';
 import { mapInBatches } from './map-in-batches.ts';
+import { readPages } from './read-pages.ts';
 
 /** Everything of a tenant, or of one of its conversations. */
 export type EraseTarget = { readonly tenant: string } | ConversationRef;
@@ -48,7 +49,7 @@ const MAX_SHOWN = 100;
  * @returns A receipt.
  */
 export async function eraseRecords(
-  store: ClientStore & OperatorStore,
+  store: ClientStore & OperatorStore & Pick<TaskStore, 'feed'>,
   target: EraseTarget,
   { waitMs = WAIT_MS, signal, by, world = systemWorld }: EraseOptions = {},
 ): Promise<EraseReceipt> {
@@ -64,6 +65,7 @@ export async function eraseRecords(
     const isOver = live.length === 0 || signal?.aborted === true || clock.now() >= until;
     if (isOver) {
       if (signal?.aborted !== true) await erasure.removeConversations(signal);
+      await store.feed.forget(target);
       const isComplete = signal?.aborted !== true && (await erasure.isEmpty());
       return {
         ...target,
@@ -143,20 +145,6 @@ class Erasure {
     const found = await this.#store.conversation(target);
     return { conversations: found === undefined ? [] : [target.conversation] };
   }
-}
-
-/** Reads page after page, until the last one or a stop. */
-async function* readPages<Page extends { readonly next?: string }>(
-  read: (cursor: string | undefined) => Promise<Page>,
-  signal?: AbortSignal,
-): AsyncGenerator<Page> {
-  let cursor: string | undefined;
-  do {
-    if (signal?.aborted === true) return;
-    const page = await read(cursor);
-    yield page;
-    cursor = page.next;
-  } while (cursor !== undefined);
 }
 
 async function pause(clock: Clock, signal: AbortSignal | undefined): Promise<void> {

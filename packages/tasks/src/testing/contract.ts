@@ -31,6 +31,8 @@ import { expiryCases } from './contract/questions/expire.ts';
 import { keepCases } from './contract/questions/keep.ts';
 import { parkCases } from './contract/questions/park.ts';
 import { createCases } from './contract/record/create.ts';
+import { feedCases } from './contract/record/feed.ts';
+import { feedReaderCases } from './contract/record/feed-readers.ts';
 import { fleetCases } from './contract/record/fleet.ts';
 import { formatCases } from './contract/record/format.ts';
 import { headCases } from './contract/record/head.ts';
@@ -104,6 +106,8 @@ export const storeContract: readonly ContractCase[] = [
   ...overviewCases,
   ...operateCases,
   ...fleetCases,
+  ...feedCases,
+  ...feedReaderCases,
   ...sizeCases,
   ...formatCases,
 ];

@@ -40,6 +40,7 @@ export function createCheckedOperator(open: () => StoreDriver): OperatorStore {
       if (fresh !== undefined) await open().share({ maxAgeMs, found: JSON.stringify(fresh) });
       return fresh;
     },
+    figures: async () => open().figures({ limit: DEFAULTS.maxFigures }),
     async conversations({ tenant, limit = DEFAULTS.listLimit, cursor = '' }) {
       checkName('tenant', tenant);
       const page = checkPageSize(limit, DEFAULTS.maxNames);

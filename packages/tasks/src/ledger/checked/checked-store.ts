@@ -25,6 +25,9 @@ export function createCheckedStore(
     ...createCheckedClient(open, world),
     ...createCheckedWorker(open, rules),
     ...createCheckedOperator(open),
+    get feed() {
+      return open().feed;
+    },
     async [Symbol.asyncDispose]() {
       if (isClosed) return;
       isClosed = true;

@@ -17,6 +17,7 @@ import type {
 import { findBackgroundOwner } from '../rules/background.ts';
 import { isOverdue } from '../rules/questions.ts';
 import { LIMITS } from '../rules/rules.ts';
+import { feedTables } from './feed.ts';
 import { TaskIndexes } from './index-tables.ts';
 import { getList, journalTables } from './journal.ts';
 
@@ -49,6 +50,7 @@ export class MemoryTables {
   readonly operations: Tables & Queries = {
     ...this.#indexes.operations,
     ...journalTables(this.#journals),
+    ...feedTables(),
     task: (id) => this.#tasks.get(id),
     saveTask: (task) => this.#saveTask(task),
     addInput: (owner, input) => void getList(this.#inputs, owner).push(input),
@@ -96,6 +98,13 @@ export class MemoryTables {
       const open = asking.flatMap(({ id }) => this.#getQuestions(id)).filter(isOpen);
       const wanted = open.filter((one) => after === undefined || compareQuestions(one, after) > 0);
       return wanted.toSorted(compareQuestions).slice(0, limit);
+    },
+    questionFigures: (limit) => {
+      const asking = [...this.#tasks.values()].filter(({ questionCounts }) => questionCounts?.open);
+      const open = asking.flatMap(({ id }) => this.#getQuestions(id).filter(({ state }) => state === 'open'));
+      const parked = asking.filter(({ stage }) => stage === 'parked').length;
+      const oldest = open.length > 0 && { oldestQuestionAt: Math.min(...open.map(({ askedAt }) => askedAt)) };
+      return { openQuestions: Math.min(limit, open.length), ...oldest, asking: asking.length - parked, parked };
     },
     session: (id) => this.#sessions.get(id),
     saveSession: (session) => void this.#sessions.set(session.id, session),

@@ -3,7 +3,12 @@ export type Limit = 'tenant' | 'agent';
 
 /** A table, a column or an index that a release adds to the tables. Older releases must not notice it. */
 export type Addition =
-  | { readonly table: string; readonly columns: string }
+  | {
+      readonly table: string;
+      readonly columns: string;
+      /** How Postgres stores it. */
+      readonly storage?: string;
+    }
   | { readonly column: string; readonly table: string; readonly type: string }
   | {
       readonly index: string;

@@ -2,6 +2,7 @@ import type { AnswerReceipt, NewAnswer, QuestionRef } from '../../question.ts';
 import type { DriverAnswer } from '../driver.ts';
 import { toTooLate } from '../rules/questions.ts';
 import { applyDue } from './cancel.ts';
+import { tellQuestion } from './feed.ts';
 import { withCounts } from './questions.ts';
 import { sendOrder } from './stage.ts';
 import type { OperationContext } from './tables.ts';
@@ -23,6 +24,7 @@ export function applyAnswer(
   if (question.state !== 'open') return toTooLate(question);
   const answer = { ...(JSON.parse(given.text) as NewAnswer & { by?: string }), at: now };
   tables.saveQuestion({ ...question, state: 'answered', answer, nonce: given.nonce });
+  tellQuestion('question.answered', { task, id: question.id }, context);
   sendOrder(withCounts(task, tables), 'command', context);
   return { result: 'accepted', question: id, at: now };
 }

@@ -4,6 +4,7 @@ import type { CreateReceipt } from '../../store.ts';
 import type { CreateRequest, DriverReceipt } from '../driver.ts';
 import { toNewTask } from '../rules/new-task.ts';
 import { LIMITS, OFFERED, SIZES } from '../rules/rules.ts';
+import { tellConversation } from './feed.ts';
 import { admit, endMerged, endUnstarted, findTaskConversation, receiptFor } from './queue.ts';
 import { delayUntil, promote } from './stage.ts';
 import type { OperationContext, StoredTask } from './tables.ts';
@@ -28,7 +29,11 @@ export function applyCreate(request: CreateRequest, context: OperationContext): 
     ...(keepsQuestions === true && { keepsQuestions }),
   };
   const record: StoredTask = { ...toNewTask(request, now), ...hidden };
-  if (request.conversation !== undefined) return createInConversation(record, request, context);
+  if (request.conversation !== undefined) {
+    const receipt = createInConversation(record, request, context);
+    if (receipt.result === 'created') tellConversation({ ...record, conversation: request.conversation }, context);
+    return receipt;
+  }
   begin(record, request, context);
   const task = promote(record, context);
   tables.notify(toHint('status', task));
@@ -95,6 +100,7 @@ export function admitDebounced(task: StoredTask, context: OperationContext): voi
   const { debouncing: _gathering, ...conversation } = findTaskConversation(task, tables)!;
   tables.saveConversation({ ...conversation, changedAt: now });
   const receipt = admit(task, task.policy!, context);
+  tellConversation(conversation, context);
   if (receipt.result === 'created') return;
   const message = 'another task of the conversation was under way';
   endUnstarted(task, createReason({ kind: 'rejected', message }, now), context);

@@ -3,11 +3,14 @@ import type { RemoveReceipt } from '../../store.ts';
 import type { ConversationRef, TaskRef } from '../../task.ts';
 import type { DriverEngineReceipt, EngineRequest, Shared, ShareRequest } from '../driver.ts';
 import { LIMITS, OFFERED, OFFERED_SUSPECTS, SUSPECTS } from '../rules/rules.ts';
+import { tell, tellConversation } from './feed.ts';
 import { place, resume } from './stage.ts';
 import { newStoreState, type OperationContext } from './tables.ts';
 
 /** Stops or resumes the delivery of an agent's or a tenant's tasks. Returns whether more must be offered again. */
 export function applyPause(target: PauseTarget, isPaused: boolean, context: OperationContext): boolean {
+  if (context.tables.isPaused(target) !== isPaused)
+    tell({ kind: isPaused ? 'pause.started' : 'pause.ended', tenant: '', ...target }, context);
   context.tables.setPaused(target, isPaused);
   if (isPaused) return false;
   resume(target, context);
@@ -51,7 +54,7 @@ export function applyShare({ maxAgeMs, found }: ShareRequest, { tables, now }: O
 /** Removes an ended task, or an idle conversation. */
 export function applyRemove(
   target: TaskRef | ConversationRef,
-  { tables }: Pick<OperationContext, 'tables'>,
+  { tables, now }: Pick<OperationContext, 'tables' | 'now'>,
 ): RemoveReceipt {
   if ('id' in target) {
     const task = tables.task(target.id);
@@ -64,5 +67,6 @@ export function applyRemove(
   if (conversation === undefined) return { result: 'not-found' };
   if (conversation.current !== undefined || conversation.debouncing !== undefined) return { result: 'live' };
   tables.removeConversation(target);
+  tellConversation(target, { tables, now });
   return { result: 'removed' };
 }

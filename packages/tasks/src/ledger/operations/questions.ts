@@ -3,6 +3,7 @@ import type { Question, QuestionEnd } from '../../question.ts';
 import type { DriverBatch } from '../driver.ts';
 import { CLOSED_FROM, type QuestionCounts } from '../rules/questions.ts';
 import { LIMITS } from '../rules/rules.ts';
+import { tellQuestion } from './feed.ts';
 import type { OperationContext, StoredQuestion, StoredTask, Tables } from './tables.ts';
 import { toQuestion } from './views.ts';
 
@@ -29,11 +30,16 @@ export function applyQuestions(
   if (asks.length > 0 && isUnread) throw new QuestionRefusedError(task.id, 'unread');
   if (open > LIMITS.maxOpenQuestions) throw new QuestionRefusedError(task.id, 'full');
   const { id: owner, tenant } = task;
-  for (const question of closed) tables.saveQuestion(question!);
+  for (const question of closed) {
+    tables.saveQuestion(question!);
+    if (question!.closed?.why === 'withdrawn')
+      tellQuestion('question.closed', { task, id: question!.id }, { tables, now });
+  }
   for (const { id, asked, expiresMs } of asks) {
     const about = JSON.parse(asked) as Pick<Question, 'callId' | 'kind' | 'shown'>;
     const times = { askedAt: now, ...(expiresMs !== undefined && { expiresAt: now + expiresMs }) };
     tables.saveQuestion({ id, task: owner, tenant, ...about, ...times, state: 'open' });
+    tellQuestion('question.asked', { task, id }, { tables, now });
   }
   return withCounts(task, tables);
 }
@@ -53,6 +59,7 @@ export function closeOpen(
   for (const one of meant) {
     const end = (one.expiresAt ?? Infinity) <= now ? 'expired' : why;
     tables.saveQuestion({ ...one, state, closed: { why: end, at: now } });
+    tellQuestion('question.closed', { task, id: one.id }, { tables, now });
   }
   return meant.length === 0 ? task : withCounts(task, tables);
 }
@@ -62,6 +69,7 @@ export function endQuestions(task: StoredTask, { tables, now }: Pick<OperationCo
   if (!isLive(task)) return task;
   for (const one of tables.liveQuestions(task.id)) {
     tables.saveQuestion({ ...one, state: 'closed', closed: one.closed ?? { why: 'ended', at: now } });
+    if (one.state === 'open') tellQuestion('question.closed', { task, id: one.id }, { tables, now });
   }
   return withCounts(task, tables);
 }

@@ -4,6 +4,7 @@ import type { CreateReceipt } from '../../store.ts';
 import type { ConversationRef } from '../../task.ts';
 import { ADMISSION_TABLE, type CurrentState, GRACEFUL, LIMITS } from '../rules/rules.ts';
 import { applyTransition } from '../rules/transitions.ts';
+import { tellConversation } from './feed.ts';
 import { closeOpen } from './questions.ts';
 import { end, promote, sendOrder } from './stage.ts';
 import { orderStop } from './stop-order.ts';
@@ -148,6 +149,7 @@ export function leaveConversation(task: StoredTask, context: OperationContext): 
   const { debouncing, current, ...rest } = conversation;
   const waiting = conversation.waiting.filter((id) => id !== task.id);
   const kept = { ...rest, ...(debouncing !== undefined && debouncing !== task.id && { debouncing }), changedAt: now };
+  tellConversation(conversation, context);
   if (current !== task.id) {
     tables.saveConversation({ ...kept, waiting, ...(current !== undefined && { current }) });
     return undefined;

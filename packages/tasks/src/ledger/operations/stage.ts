@@ -3,6 +3,7 @@ import type { OfferedTask } from '../../store.ts';
 import { LIMITS, OFFERED, OFFERED_SUSPECTS, SUSPECTS } from '../rules/rules.ts';
 import { toAgent } from '../rules/suspects.ts';
 import { applyTransition } from '../rules/transitions.ts';
+import { tellEnd } from './feed.ts';
 import { endQuestions } from './questions.ts';
 import type { OperationContext, ReadyQueue, StoredTask } from './tables.ts';
 import { toHint, toReadyQueue } from './views.ts';
@@ -105,6 +106,7 @@ export function end(
   const { tables, now } = context;
   const ended = applyTransition(endQuestions(task, context), 'end', { now, status: outcome.status, outcome });
   tables.saveTask(ended);
+  tellEnd(ended, context);
   if (task.stage === 'held') freeSlot(ended, context);
   tables.notify(toHint('status', ended));
   return ended;

@@ -1,5 +1,6 @@
 import type { Json } from '@whoa/core';
-import type { PauseTarget, Queue, WaiterSnapshot } from '../../overview.ts';
+import type { FeedEvent, FeedKind } from '../../feed/feed.ts';
+import type { PauseTarget, Queue, StoreFigures, WaiterSnapshot } from '../../overview.ts';
 import type { Question } from '../../question.ts';
 import type { Hint } from '../../store.ts';
 import type { ConversationRecord, ConversationRef, JournalEntry, TaskRef, TaskSummary } from '../../task.ts';
@@ -102,6 +103,36 @@ export interface ReadyQueue {
   readonly tenant: string;
 }
 
+/** How far a consumer of the feed has come. */
+export interface Cursor {
+  readonly consumer: string;
+  readonly kinds: readonly FeedKind[];
+  /** The number of the last event that it has done. */
+  readonly at: number;
+  readonly version: number;
+  /** Who reads, and until when no one else does. */
+  readonly reader?: string;
+  readonly until: number;
+  /** When someone last read for it. */
+  readonly seenAt: number;
+  readonly missedSince?: number;
+}
+
+/** What changed, for consumers. Numbers rise with each commit, and are never used again. */
+export interface FeedTables {
+  addEvent(event: FeedEvent): void;
+  /** The number of the newest event. */
+  lastEvent(): number;
+  events(after: number, limit: number): readonly { readonly number: number; readonly event: FeedEvent }[];
+  removeEvents(upTo: number): void;
+  forgetEvents(of: { readonly tenant: string; readonly conversation?: string | undefined }): void;
+  cursors(): readonly Cursor[];
+  saveCursor(cursor: Cursor): void;
+  removeCursor(consumer: string): void;
+  addTotal(name: string, value: number): void;
+  totals(): Readonly<Record<string, number>>;
+}
+
 /** Tasks by stage, and the workers that wait for them. */
 export interface StageTables {
   /** Puts a ready queue with ready tasks behind all others, unless it is already open. */
@@ -160,7 +191,7 @@ export interface SessionTables {
  * run in between. Where a task is found (ready in its ready queue, later, queued, held by a session, with pending orders) follows from its
  * fields.
  */
-export interface Tables extends StageTables, SessionTables {
+export interface Tables extends StageTables, SessionTables, FeedTables {
   task(id: string): StoredTask | undefined;
   saveTask(task: StoredTask): void;
   addInput(owner: string, input: Json): void;
@@ -237,6 +268,8 @@ export interface Queries {
   }): readonly string[];
   /** Lists open questions of a tenant that can be answered, oldest first. */
   openQuestions(request: QuestionsRequest & { readonly now: number }): readonly StoredQuestion[];
+  /** Counts open questions of all tenants up to a limit, and their tasks. */
+  questionFigures(limit: number): Omit<StoreFigures, 'now'>;
   entries(id: string, range: { readonly after: number; readonly limit: number }): readonly JournalEntry[];
   /** Removes old tasks, conversations and sessions, at most `limit` of each. Returns whether there may be more. */
   purge(

@@ -4,6 +4,7 @@ import type { ClaimRef } from '../../delivery/worker-store.ts';
 import type { CreateReceipt, StoreCancelReceipt } from '../../store.ts';
 import type { TaskRecord, TaskRef } from '../../task.ts';
 import type { CreateRequest, DriverBatch, FinishRequest, StopRequest, StoreRules } from '../driver.ts';
+import { toEndCode } from '../rules/end-code.ts';
 import { toNewTask } from '../rules/new-task.ts';
 import { LIMITS } from '../rules/rules.ts';
 import type { FinalStatus } from '../rules/status.ts';
@@ -114,9 +115,8 @@ function finishMany(functions: DatabaseFunctions): Ask<Finish, FinalStatus> {
   return async (requests) => {
     const unique = keepFirst(requests, ({ claim }) => claim.id);
     const rows = unique.map(({ claim, outcome }) => {
-      const { status, reason, isComplete = null, ...rest } = outcome;
-      const reasons = reason === undefined ? null : JSON.stringify(reason);
-      return { ...toClaim(claim), actions: status, rests: JSON.stringify(rest), reasons, completes: isComplete };
+      const { p_action: actions, rest: rests, reason: reasons, complete: completes, code: codes } = toEnding(outcome);
+      return { ...toClaim(claim), actions, rests, reasons, completes, codes };
     });
     const ended = await functions.call<readonly (readonly [string, FinalStatus])[]>(
       'finish',
@@ -126,6 +126,18 @@ function finishMany(functions: DatabaseFunctions): Ask<Finish, FinalStatus> {
     const endings = new Map(ended);
     return requests.map((one) => (unique.includes(one) ? endings.get(one.claim.id) : undefined));
   };
+}
+
+/** Returns the arguments for an end. */
+export function toEnding(outcome: FinishRequest['outcome']): Record<'p_action' | 'rest', string> & EndingOptions {
+  const { status, reason, isComplete = null, ...rest } = outcome;
+  const why = reason === undefined ? null : JSON.stringify(reason);
+  const code = toEndCode('failed', outcome) ?? null;
+  return { p_action: status, rest: JSON.stringify(rest), reason: why, complete: isComplete, code };
+}
+
+interface EndingOptions extends Record<'reason' | 'code', string | null> {
+  readonly complete: boolean | null;
 }
 
 function toClaim({ id, epoch, session, claim }: ClaimRef): Record<'ids' | 'epochs' | 'sessions' | 'claims', unknown> {

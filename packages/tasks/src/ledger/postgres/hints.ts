@@ -19,6 +19,8 @@ export function toOfferedTask([id, tenant, agent, priority, startsAt]: OfferRow)
 
 export function toHint([type, id, tenant, worker, conversation, order]: HintRow): Hint {
   if (type === 'offer') return { type, task: toOfferedTask(order as unknown as OfferRow) };
+  if (type === 'feed')
+    return { type, consumer: id, part: Number(order ?? 0), ...(worker != null && { reader: worker }) };
   if (type === 'ready') return { type, worker: worker ?? '', agent: id };
   return {
     type: type as 'status',

@@ -9,7 +9,7 @@ import type { Connection } from './connection/driver.ts';
 import { RULE_FILES } from './sql/rule-files.ts';
 
 /** The version of the functions. Each version has a separate schema, so that old processes keep theirs. */
-const VERSION = 2;
+const VERSION = 3;
 
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,56}$/;
 const { 'tables.sql': TABLES = '', ...FUNCTION_FILES } = RULE_FILES;
@@ -130,7 +130,8 @@ export async function layOut(connection: Connection, ref: SchemaRef): Promise<vo
     }
     for (const one of found.missing) {
       if ('columns' in one) {
-        await connection.query(qualify(`CREATE TABLE whoa.${one.table} (${one.columns})`, schema));
+        const storage = one.storage === undefined ? '' : ` WITH (${one.storage})`;
+        await connection.query(qualify(`CREATE TABLE whoa.${one.table} (${one.columns})${storage}`, schema));
       } else if ('column' in one) {
         await connection.query(qualify(`ALTER TABLE whoa.${one.table} ADD COLUMN ${one.column} ${one.type}`, schema));
         // An index of a table with rows would keep writers waiting: `createIndexes` adds it.

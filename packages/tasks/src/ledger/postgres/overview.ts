@@ -1,4 +1,4 @@
-import type { PauseTarget, WorkersSnapshot } from '../../overview.ts';
+import type { PauseTarget, StoreFigures, WorkersSnapshot } from '../../overview.ts';
 import type { Question } from '../../question.ts';
 import type { RemoveReceipt } from '../../store.ts';
 import type { ConversationRef, TaskRef } from '../../task.ts';
@@ -14,7 +14,7 @@ import type {
 import { DEFAULTS } from '../rules/rules.ts';
 import type { TaskStatus } from '../rules/status.ts';
 import { Reads } from './reads.ts';
-import { type ShownQuestion, toQuestion } from './rows.ts';
+import { present, type ShownQuestion, toQuestion } from './rows.ts';
 import { checkNames, checkText } from './text.ts';
 
 /** What operators ask of the store. */
@@ -42,6 +42,11 @@ export abstract class Overview extends Reads {
 
   share({ maxAgeMs, found }: ShareRequest): Promise<Shared> {
     return this.functions.call('findOnce', 'share', { max_age: maxAgeMs, of_found: found ?? null });
+  }
+
+  async figures({ limit }: { limit: number }): Promise<StoreFigures> {
+    const found = await this.functions.read<StoreFigures>('figures', 'figures', { p_limit: limit });
+    return present(found) as StoreFigures;
   }
 
   async conversations(request: { tenant: string; after: string; limit: number }): Promise<readonly string[]> {

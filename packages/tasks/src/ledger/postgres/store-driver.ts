@@ -41,9 +41,10 @@ import type {
   StoreRules,
 } from '../driver.ts';
 import { findBackgroundOwner } from '../rules/background.ts';
-import { type Batches, createBatches, isShareable } from './batches.ts';
+import { type Batches, createBatches, isShareable, toEnding } from './batches.ts';
 import { type Claiming, claimTask, claimTasks } from './claims.ts';
 import type { Database } from './connection/database.ts';
+import { PostgresFeed } from './feed.ts';
 import { checkClaim, DatabaseFunctions, MAX_INT } from './functions.ts';
 import { type OfferRow, toOfferedTask } from './hints.ts';
 import { Overview } from './overview.ts';
@@ -61,6 +62,7 @@ export interface PostgresDriverOptions {
 /** Every method is one function in the database: one round trip, one transaction. */
 export class PostgresDriver extends Overview implements StoreDriver {
   readonly name = 'postgres';
+  readonly feed: PostgresFeed;
   readonly #options: PostgresDriverOptions;
   readonly #purger: Purger;
   readonly #batches: Batches;
@@ -73,6 +75,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     const { database, notifier, rules } = options;
     super(new DatabaseFunctions(database, notifier), rules);
     this.#options = options;
+    this.feed = new PostgresFeed(this.functions, database, notifier.inbox);
     this.#purger = new Purger(this.functions, rules);
     this.#batches = createBatches(this.functions, rules);
     this.#claiming = { functions: this.functions, rules };
@@ -110,9 +113,9 @@ export class PostgresDriver extends Overview implements StoreDriver {
     const by = { starter: startedBy ?? null, keeps_questions: keepsQuestions === true };
     const given = { input, given_policy: policy, p_nonce: nonce, traceparent, ...by };
     const kept = { retention_ms: this.#retentionMs, conversation_retention_ms: () => rules.conversationRetentionMs };
-    const values = { task_id: id, ...of, ...about, ...when, ...given, ...kept };
     const max_ready = Math.min(rules.maxReady, MAX_INT);
-    const answer = await this.functions.call<Created | Refused>('create', 'create_task', { ...values, max_ready });
+    const values = { task_id: id, ...of, ...about, ...when, ...given, ...kept, max_ready };
+    const answer = await this.functions.call<Created | Refused>('create', 'create_task', values);
     if (!('task' in answer)) return answer;
     const task = toRecord(answer.task);
     if (answer.result === 'duplicate') return { result: 'duplicate', task };
@@ -243,11 +246,8 @@ export class PostgresDriver extends Overview implements StoreDriver {
     const ended =
       newMessages.length > 0 || replacesHistory ? undefined : await this.#batches.finishes.ask({ claim, outcome });
     if (ended !== undefined) return { result: 'finished', status: ended };
-    const { status, reason, isComplete = null, ...rest } = outcome;
-    const why = reason === undefined ? null : JSON.stringify(reason);
-    const ending = { p_action: status, rest: JSON.stringify(rest), reason: why, complete: isComplete };
     const values = {
-      ...ending,
+      ...toEnding(outcome),
       replaces_history: replacesHistory,
       new_messages: newMessages,
       retention_ms: this.#retentionMs,

@@ -47,6 +47,9 @@ export const OFFERED = '*~';
 /** The first name after those of all these ready queues, in byte order. */
 export const AFTER_RESERVED = '+';
 
+/** Starts the names of tenants for Whoa's own tasks: no one is told of them. */
+export const OWN_TENANTS = 'whoa.';
+
 /** All limits of a store. Stores in other languages get them as generated text (`npm run rules`), never by hand. */
 export const LIMITS = {
   /** Commands that wait for one worker. */
@@ -107,6 +110,8 @@ export const DEFAULTS = {
   readLimit: 1_000,
   /** The limit up to which tasks are counted. */
   maxCounted: 100_000,
+  /** The open questions of all tenants that are counted. */
+  maxFigures: 20_000,
   /** The largest pages of what operators read: one step on the server must stay short. Names cost little. */
   maxNames: 1_000,
   maxPage: 100,

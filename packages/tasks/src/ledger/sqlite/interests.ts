@@ -63,6 +63,7 @@ export class SqliteInterests {
   find(hints: readonly Hint[]): (readonly [inbox: string, hint: Hint])[] {
     return hints.flatMap((hint): (readonly [inbox: string, hint: Hint])[] => {
       if (hint.type === 'offer') return [['', hint]];
+      if (hint.type === 'feed' && hint.reader !== undefined) return [[hint.reader.split(' ')[0]!, hint]];
       const rows = this.#database.all(FIND, [...toNames(hint), Date.now()]);
       return [...new Set(rows.map(({ inbox }) => String(inbox)))].map((inbox) => [inbox, hint] as const);
     });
@@ -73,6 +74,7 @@ export class SqliteInterests {
 function toNames(hint: Hint): readonly string[] {
   if (hint.type === 'resync') return ['*', '', '', '', '', ''];
   if (hint.type === 'frame' || hint.type === 'offer') return [];
+  if (hint.type === 'feed') return [`f:${hint.consumer}`, '', '', '', '', ''];
   const worker = `w:${hint.worker ?? ''}`;
   if (hint.type === 'ready' || hint.type === 'watched') return [worker, '', '', '', '', ''];
   const { id, tenant, conversation = '' } = hint;

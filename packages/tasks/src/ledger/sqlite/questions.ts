@@ -17,13 +17,20 @@ SELECT record FROM questions AS q WHERE tenant = ? AND state = 'open' AND (asked
   ) ORDER BY askedAt, id LIMIT ?
 `;
 
+const FIGURES = `
+SELECT count(*) AS open, min(askedAt) AS oldest, count(DISTINCT task) AS tasks, count(DISTINCT parked) AS parked FROM (
+  SELECT q.askedAt, q.task, CASE WHEN t.stage = 'parked' THEN q.task END AS parked
+  FROM questions AS q INDEXED BY questions_open LEFT JOIN tasks AS t ON t.id = q.task WHERE q.state = 'open' LIMIT ?
+)
+`;
+
 type Questions = Pick<Tables, 'question' | 'saveQuestion' | 'liveQuestions' | 'allQuestions' | 'firstExpired'>;
 
 /** What tasks ask, in a database. */
 export function questionTables(
   database: Database,
   findTask: (id: string) => StoredTask | undefined,
-): Questions & Pick<Queries, 'openQuestions'> {
+): Questions & Pick<Queries, 'openQuestions' | 'questionFigures'> {
   const found = (sql: string, values: readonly (string | number)[]): StoredQuestion[] =>
     database.all(sql, values).map((row) => parseRecord<StoredQuestion>(row)!);
   return {
@@ -37,6 +44,11 @@ export function questionTables(
     allQuestions: (task) => found('SELECT record FROM questions WHERE task = ? ORDER BY askedAt, id', [task]),
     openQuestions: ({ tenant, after, limit, now }) =>
       found(OPEN, [tenant, after?.askedAt ?? -1, after?.id ?? '', now, now, limit]),
+    questionFigures(limit) {
+      const { open, oldest, tasks, parked } = database.get(FIGURES, [limit])!;
+      const figures = { openQuestions: Number(open), asking: Number(tasks) - Number(parked), parked: Number(parked) };
+      return { ...figures, ...(oldest !== null && { oldestQuestionAt: Number(oldest) }) };
+    },
     firstExpired(now) {
       const due = [FIRST_EXPIRED, FIRST_OVERDUE_PARKED].flatMap((sql) => database.get(sql, [now]) ?? []);
       const [first] = (due as { id: string; at: number }[]).toSorted((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1));

@@ -7,6 +7,7 @@ import { findBackgroundOwner } from '../rules/background.ts';
 import { LIMITS } from '../rules/rules.ts';
 import { type Database, parseRecord, type Value } from './database.ts';
 import { deliveryTables, purgeSessions } from './delivery.ts';
+import { feedTables } from './feed.ts';
 import { journalTables } from './journal.ts';
 import { overviewTables } from './overview.ts';
 import { questionTables } from './questions.ts';
@@ -98,6 +99,7 @@ export function createTables(database: Database, readers: Tables['readers']): Sq
     ...deliveryTables(database, note),
     ...questionTables(database, find),
     ...journalTables(database),
+    ...feedTables(database),
     ...historyTables(database),
     notify: (hint) => void written.push(hint),
     readers,

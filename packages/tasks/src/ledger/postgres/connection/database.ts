@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { StoreClosedError } from '../../../errors.ts';
 import type { StoredSettings } from '../../driver.ts';
+import { adoptFeed, askAlone } from '../alone.ts';
 import type { HintRow } from '../hints.ts';
 import { createIndexes, findLayout, holdSettings, isUsable, layOut, qualify, type SchemaRef } from '../layout.ts';
 import { connectDedicated, describeServer, isOurOwn, type ServerOptions, toConnectionSettings } from './connect.ts';
@@ -106,6 +107,32 @@ export class Database implements AsyncDisposable {
     }
   }
 
+  /**
+   * Runs a function while no operation runs: those that are running end before, and the others wait. It gives up after a second,
+   * because they wait behind it.
+   */
+  async askAlone<T>(call: string, values: readonly unknown[]): Promise<T> {
+    await this.#limit.wait('feed');
+    let connection: PooledConnection | undefined;
+    let failure: unknown;
+    try {
+      connection = await this.#connect();
+      return await askAlone<T>(connection, { schema: this.schema, call, values });
+    } catch (error) {
+      failure = error;
+      const attempt = {
+        operation: 'feed',
+        changes: true,
+        sent: connection !== undefined,
+        server: describeServer(this.#options.url),
+      };
+      throw this.#toFailure(error, attempt);
+    } finally {
+      connection?.release(failure !== undefined);
+      this.#limit.leave();
+    }
+  }
+
   async #askOnce<T>({ operation, changes, name, values }: Question): Promise<Answer<T>> {
     if (this.#closed) throw new StoreClosedError();
     const attempt = { operation, changes, sent: false, server: describeServer(this.#options.url) };
@@ -206,6 +233,7 @@ export class Database implements AsyncDisposable {
     if (!isUsable(found)) await this.#alone((alone) => layOut(alone, ref));
     // Not awaited: without it, counting what runs is only slower.
     else if (found.missing.some((one) => 'limit' in one)) this.#createIndexes(ref).catch(() => {});
+    await adoptFeed(connection, this.schema);
     this.#options.onSettings(await holdSettings(connection, this.schema, this.#options.given));
     this.#isReady = true;
   }

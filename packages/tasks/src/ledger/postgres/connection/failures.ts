@@ -66,11 +66,15 @@ export function toStoreError(error: unknown, { operation, sent, changes, server 
   }
   const busy = code === undefined ? undefined : BUSY[code];
   if (isAnswer(error) || !sent || !changes) {
-    if (busy !== undefined) return busyError(`${server} did not do '${operation}': ${busy}`, error);
+    if (busy !== undefined) return busyError(`${server} did not do '${operation}': ${busy}`, operation, error);
     if (isAnswer(error)) return error;
     const { message, code: systemCode } = error as { message?: string; code?: string };
     const advice = adviceOnCertificate(error, "'sslrootcert=FILE' in the url") ?? CHECK;
-    return busyError(`${server} cannot be reached (${message || systemCode || 'no connection'}); ${advice}`, error);
+    return busyError(
+      `${server} cannot be reached (${message || systemCode || 'no connection'}); ${advice}`,
+      operation,
+      error,
+    );
   }
   return new UnknownOutcomeError(operation, { cause: error });
 }
@@ -92,8 +96,8 @@ export function isSound(error: unknown): boolean {
   return isAnswer(error) && !STALE.has(error.code);
 }
 
-function busyError(message: string, cause: unknown): StoreBusyError {
-  return new StoreBusyError(`${message}. Nothing was changed; try again`, { cause });
+function busyError(message: string, operation: string, cause: unknown): StoreBusyError {
+  return new StoreBusyError(`${message}. Nothing was changed; try again`, { cause, operation });
 }
 
 /**

@@ -78,10 +78,11 @@ END $$;
 -- Ends tasks that are in no conversation. Returns the status of each; the others are for `finish`.
 -- Reads: tasks. Locks: tasks in order of id. Writes: tasks, waiters. Returns: status of each.
 CREATE FUNCTION fn.finish_many(
-  ids text[], epochs int[], sessions text[], claims text[], actions text[], rests json[], reasons json[], completes boolean[]
+  ids text[], epochs int[], sessions text[], claims text[], actions text[], rests json[], reasons json[], completes boolean[],
+  codes text[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  now float8; ended json; tenants text[]; agents text[];
+  now float8; ended json; tenants text[]; agents text[]; tasks text[]; endings text[]; whys text[];
 BEGIN
   PERFORM 1 FROM whoa.tasks t WHERE t.id = ANY (ids) ORDER BY t.id FOR UPDATE;
   now := fn.now_ms();
@@ -94,21 +95,25 @@ BEGIN
       -- Rule: end; status = fn.next_status(t.status, a.ending), outcome = a.rest
       commands_waiting = 0, status = fn.next_status(t.status, a.ending), outcome = a.rest, ended_at = now, stage = NULL,
       stage_at = NULL, policy = NULL, has_pending_orders = false, lost_claim = NULL, ready_queue = NULL
-    FROM unnest(ids, epochs, sessions, claims, actions, rests, reasons, completes)
-      AS a (id, epoch, session, claim, ending, rest, reason, complete)
+    FROM unnest(ids, epochs, sessions, claims, actions, rests, reasons, completes, codes)
+      AS a (id, epoch, session, claim, ending, rest, reason, complete, code)
     WHERE t.id = a.id AND t.epoch = a.epoch AND t.session = a.session AND t.claim = a.claim
       AND (t.status IN ('running', 'cancelling')) IS NOT DISTINCT FROM true AND t.conversation IS NULL
       AND t.commands_waiting = 0 AND coalesce(t.questions_open + t.questions_pending, 0) = 0
-    RETURNING t.id, t.status, t.tenant, t.agent, t.worker
-  ) SELECT json_agg(json_build_array(d.id, d.status)), array_agg(d.tenant), array_agg(d.agent),
+    RETURNING t.id, t.status, t.tenant, t.agent, t.worker, a.code, t.outcome_reason AS reason
+  ) SELECT json_agg(json_build_array(d.id, d.status)), array_agg(d.tenant), array_agg(d.agent), array_agg(d.id),
+    array_agg(d.status), array_agg(CASE WHEN d.status = 'success' THEN NULL ELSE fn.end_code(d.status, d.code, d.reason) END),
     set_config('whoa_store.hints', (
       SELECT string_agg(json_build_array(l.inbox, json_build_array('status', l.id, l.tenant, l.worker, NULL)) || ',', '') FROM (
         SELECT DISTINCT i.inbox, e.id, e.tenant, e.worker FROM done e
         JOIN whoa.interests i ON i.name = ANY (fn.listened(e.id, e.tenant, e.worker, NULL))
         JOIN whoa.inboxes b ON b.inbox = i.inbox AND b.until > clock_timestamp()
       ) l), true)
-  INTO ended, tenants, agents FROM done d;
+  INTO ended, tenants, agents, tasks, endings, whys FROM done d;
   IF ended IS NULL THEN RETURN '[]'; END IF;
+  IF fn.is_fed('task.ended') THEN
+    PERFORM fn.tell_all('task.ended', tenants, tasks, NULL, agents, endings, whys, NULL, now);
+  END IF;
   IF fn.tenant_cap() IS NOT NULL OR fn.agent_cap() IS NOT NULL THEN
     PERFORM fn.free_slot(n.tenant, n.agent, now) FROM unnest(tenants, agents) AS n (tenant, agent);
   END IF;

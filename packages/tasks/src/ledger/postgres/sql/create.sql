@@ -96,6 +96,7 @@ BEGIN
   END IF;
   PERFORM fn.notify('status', task);
   PERFORM fn.announce(task, now);
+  IF of_conversation IS NOT NULL THEN PERFORM fn.tell_conversation(p_tenant, of_conversation, now); END IF;
   RETURN json_build_object('result', 'created', 'task', fn.task_record(task));
 END $$;
 
@@ -148,6 +149,7 @@ BEGIN
   WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
   SELECT * INTO admission FROM fn.admit(task.id, task.tenant, task.agent, task.conversation, task.policy, task.input_owner,
     task.context, coalesce(task.not_before, 0), task.keeps_questions, now);
+  PERFORM fn.tell_conversation(task.tenant, task.conversation, now);
   IF admission.admitted = 'reject' THEN
     PERFORM fn.end_unstarted(task.id, fn.own_reason('rejected', 'another task of the conversation was under way', now), now);
     RETURN;

@@ -15,7 +15,7 @@ $$;
 -- see the new format.
 CREATE FUNCTION fn.enter(lock_ms text, tenant_cap text, agent_cap text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  found int;
+  found int; feeds text;
 BEGIN
   IF current_setting('transaction_read_only')::boolean THEN
     RAISE EXCEPTION 'this server is read-only' USING ERRCODE = '25006';
@@ -24,8 +24,10 @@ BEGIN
     RAISE EXCEPTION 'default_transaction_isolation is not read committed; set it: ALTER ROLE % SET %',
       quote_ident(current_user), 'default_transaction_isolation = ''read committed''' USING ERRCODE = 'WH001';
   END IF;
-  SELECT l.format INTO found FROM whoa.layout l;
+  SELECT l.format, l.feeds INTO found, feeds FROM whoa.layout l;
   IF found NOT BETWEEN 2 /*OLDEST_FORMAT*/ AND 2 /*FORMAT*/ THEN RAISE EXCEPTION '%', found USING ERRCODE = 'WH002'; END IF;
+  -- Which events consumers want. Registering one locks the table as well.
+  IF feeds <> '' THEN PERFORM set_config('whoa_store.feeds', feeds, true); END IF;
   IF current_setting('whoa_store.ready', true) IS DISTINCT FROM lock_ms THEN PERFORM fn.set_up(lock_ms, true); END IF;
   IF current_setting('synchronous_commit') = 'off' THEN PERFORM set_config('synchronous_commit', 'on', true); END IF;
   IF tenant_cap IS NOT NULL THEN PERFORM set_config('whoa_store.tenant_cap', tenant_cap, true); END IF;

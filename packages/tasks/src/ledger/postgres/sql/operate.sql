@@ -21,9 +21,11 @@ DECLARE
 BEGIN
   IF is_paused THEN
     INSERT INTO whoa.paused (kind, name) VALUES (of_kind, of_name) ON CONFLICT DO NOTHING;
+    IF FOUND THEN PERFORM fn.tell_pause('pause.started', of_kind, of_name, now); END IF;
     RETURN 'false';
   END IF;
   DELETE FROM whoa.paused p WHERE p.kind = of_kind AND p.name = of_name;
+  IF FOUND THEN PERFORM fn.tell_pause('pause.ended', of_kind, of_name, now); END IF;
   IF of_kind = 'agent' THEN
     PERFORM fn.wake_worker(of_name, now);
     PERFORM fn.offer_first(of_name, NULL);
@@ -93,5 +95,6 @@ BEGIN
   END IF;
   DELETE FROM whoa.history h WHERE h.tenant = p_tenant AND h.conversation = of_conversation;
   DELETE FROM whoa.conversations c WHERE c.tenant = p_tenant AND c.conversation = of_conversation;
+  PERFORM fn.tell_conversation(p_tenant, of_conversation, fn.now_ms());
   RETURN json_build_object('result', 'removed');
 END $$;

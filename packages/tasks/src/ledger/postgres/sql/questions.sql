@@ -17,23 +17,30 @@ END $$;
 -- Closes open questions of a task. Returns whether there were any. Its worker settles a cancelled task: then there is nothing to
 -- journal for each question.
 CREATE FUNCTION fn.close_open(task whoa.tasks, why text, now float8) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  ids text[];
 BEGIN
   IF coalesce(task.questions_open, 0) = 0 THEN RETURN false; END IF;
+  WITH closed AS (
   UPDATE whoa.questions q SET state = CASE WHEN why = 'cancelled' THEN 'closed' ELSE 'unread' END,
     closed_why = CASE WHEN q.expires_at <= now THEN 'expired' ELSE why END, closed_at = now
   WHERE q.task = close_open.task.id AND q.state IS NOT DISTINCT FROM 'open'
-    AND (why <> 'expired' OR coalesce(q.expires_at <= now, false));
-  IF NOT FOUND THEN RETURN false; END IF;
+    AND (why <> 'expired' OR coalesce(q.expires_at <= now, false)) RETURNING q.asked_at, q.id
+  ) SELECT array_agg(c.id ORDER BY c.asked_at, c.id) INTO ids FROM closed c;
+  IF ids IS NULL THEN RETURN false; END IF;
+  PERFORM fn.tell_questions('question.closed', task, ids, now);
   PERFORM fn.count_questions(task.id);
   RETURN true;
 END $$;
 
 -- Closes what is left of the questions of a task that ends.
-CREATE FUNCTION fn.end_questions(task_id text, now float8) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.end_questions(task whoa.tasks, now float8) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+  PERFORM fn.tell_questions('question.closed', task, ARRAY(SELECT q.id FROM whoa.questions q
+    WHERE q.task = end_questions.task.id AND q.state IS NOT DISTINCT FROM 'open' ORDER BY q.asked_at, q.id), now);
   UPDATE whoa.questions q SET state = 'closed', closed_why = coalesce(q.closed_why, 'ended'), closed_at = coalesce(q.closed_at, now)
-  WHERE q.task = task_id AND q.state <> 'closed';
-  PERFORM fn.count_questions(task_id);
+  WHERE q.task = end_questions.task.id AND q.state <> 'closed';
+  PERFORM fn.count_questions(task.id);
 END $$;
 
 -- Asks and closes the questions of a batch. Returns why nothing was written.
@@ -59,6 +66,9 @@ BEGIN
   INSERT INTO whoa.questions (task, id, tenant, state, asked, asked_at, expires_at)
   SELECT task.id, a.id, task.tenant, 'open', a.asked, now, now + a.expires_ms
   FROM unnest(asked_ids, asked, expires_ms) AS a (id, asked, expires_ms);
+  PERFORM fn.tell_questions('question.closed', task, ARRAY(SELECT c.id FROM unnest(closed_ids, whys) AS c (id, why)
+    WHERE c.why = 'withdrawn'), now);
+  PERFORM fn.tell_questions('question.asked', task, asked_ids, now);
   PERFORM fn.count_questions(task.id);
   RETURN NULL;
 END $$;
@@ -88,6 +98,7 @@ BEGIN
   UPDATE whoa.questions q SET state = 'answered', answer = given, answered_at = now, nonce = p_nonce
   WHERE q.task = task_id AND q.id = question_id;
   PERFORM fn.count_questions(task_id);
+  PERFORM fn.tell_questions('question.answered', task, ARRAY[question_id], now);
   PERFORM fn.send_order(task_id, 'command');
   RETURN json_build_object('result', 'accepted', 'at', now);
 END $$;
@@ -172,4 +183,15 @@ BEGIN
       AND NOT EXISTS (SELECT FROM whoa.tasks t WHERE t.id = o.task AND fn.is_overdue(t, now))
     ORDER BY o.asked_at, o.id LIMIT page
   ) q);
+END $$;
+
+-- Counts what waits for people, of all tenants.
+-- Reads: questions, tasks. Locks and writes: nothing. Returns: the figures.
+CREATE FUNCTION fn.figures(p_limit int) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN (SELECT json_build_object('openQuestions', count(*), 'oldestQuestionAt', min(o.asked_at), 'now', fn.now_ms(),
+    'parked', count(DISTINCT o.task) FILTER (WHERE o.stage = 'parked'),
+    'asking', count(DISTINCT o.task) FILTER (WHERE o.stage IS DISTINCT FROM 'parked'))
+  FROM (SELECT q.task, q.asked_at, t.stage FROM whoa.questions q LEFT JOIN whoa.tasks t ON t.id = q.task
+    WHERE q.state = 'open' AND q.tenant >= '' AND q.asked_at IS NOT NULL LIMIT p_limit) o);
 END $$;

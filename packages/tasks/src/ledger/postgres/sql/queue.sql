@@ -153,6 +153,7 @@ BEGIN
   UPDATE whoa.conversations c SET current = conversation_row.current, waiting = conversation_row.waiting, changed_at = now,
     debouncing = nullif(c.debouncing, task.id)
   WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
+  PERFORM fn.tell_conversation(task.tenant, task.conversation, now);
   IF successor IS NOT NULL THEN PERFORM fn.promote(successor, now); END IF;
   RETURN successor;
 END $$;

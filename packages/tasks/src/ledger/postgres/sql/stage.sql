@@ -180,10 +180,10 @@ END $$;
 
 -- The only function that ends a task, which is locked. The caller must remove it from its conversation.
 CREATE FUNCTION fn.end_task(
-  task whoa.tasks, ending text, rest json, reason json, complete boolean, now float8
+  task whoa.tasks, ending text, rest json, reason json, complete boolean, now float8, code text DEFAULT NULL
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF fn.has_questions(task) THEN PERFORM fn.end_questions(task.id, now); END IF;
+  IF fn.has_questions(task) THEN PERFORM fn.end_questions(task, now); END IF;
   UPDATE whoa.tasks t SET outcome_reason = reason, outcome_complete = complete,
     -- Rule: end; status = ending, outcome = rest
     commands_waiting = 0, status = ending, outcome = rest, ended_at = now, stage = NULL, stage_at = NULL, policy = NULL,
@@ -191,6 +191,7 @@ BEGIN
   WHERE t.id = task.id;
   IF task.commands_waiting > 0 THEN DELETE FROM whoa.commands c WHERE c.task = task.id; END IF;
   IF task.stage = 'held' THEN PERFORM fn.free_slot(task.tenant, task.agent, now); END IF;
+  PERFORM fn.tell('task.ended', task, ending, fn.end_code(ending, code, reason), NULL, now);
   PERFORM fn.notify('status', task);
 END $$;
 

@@ -91,6 +91,6 @@ BEGIN
   PERFORM fn.end_task(task, 'failed', json_build_object('error', json_build_object('message',
     format(
       'its workers were lost %s times: fix what ends them, then requeue the task' /*lostMessage*/,
-      task.crashes), 'code', 'WORKERS_LOST')), NULL, NULL, now);
+      task.crashes), 'code', 'WORKERS_LOST')), NULL, NULL, now, 'WORKERS_LOST');
   PERFORM fn.leave_conversation(task, now);
 END $$;

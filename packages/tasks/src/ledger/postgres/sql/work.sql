@@ -142,7 +142,7 @@ END $$;
 -- Reads: tasks. Locks: conversation, task, successor. Writes: tasks, history, conversations, commands. Returns: status and successor.
 CREATE FUNCTION fn.finish(
   task_id text, own_epoch int, own_session text, own_claim text, p_action text, rest json, reason json, complete boolean,
-  replaces_history boolean, new_messages json[], retention_ms float8
+  code text, replaces_history boolean, new_messages json[], retention_ms float8
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks; ending text; successor text; now float8;
@@ -160,7 +160,7 @@ BEGIN
     complete := coalesce(complete, p_action <> 'cancelled');
   END IF;
   IF task.conversation IS NOT NULL THEN PERFORM fn.append_history(task, replaces_history, new_messages); END IF;
-  PERFORM fn.end_task(task, ending, rest, reason, complete, now);
+  PERFORM fn.end_task(task, ending, rest, reason, complete, now, code);
   IF task.conversation IS NOT NULL THEN successor := fn.leave_conversation(task, now); END IF;
   RETURN json_build_object('result', 'finished', 'status', ending, 'successor', successor);
 END $$;
