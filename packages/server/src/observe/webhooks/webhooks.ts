@@ -3,19 +3,20 @@ import type { LookupFunction } from 'node:net';
 import { SettingsError } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
 import { reportFailure, settings } from '@whoa/core/internal';
+import { createRunner, type Runner, type TaskContext, type TaskHandler, type TaskStore } from '@whoa/tasks';
+import { FeedConsumer, type FeedEvent } from '@whoa/tasks/internal';
 import {
-  createRunner,
-  type Runner,
-  type TaskContext,
-  type TaskHandler,
-  type TaskRecord,
-  type TaskStore,
-  type TaskSummary,
-} from '@whoa/tasks';
-import { TaskEndWatcher } from './end-watcher.ts';
+  type Change,
+  ENDS,
+  lookAround,
+  PAUSE_EVENTS,
+  QUESTION_EVENTS,
+  toChange,
+  toKinds,
+  type WebhookEvent,
+} from './changes.ts';
 import { post } from './post.ts';
 import { PrivateAddressError } from './public-address.ts';
-import { QUESTION_EVENTS, type QuestionEvent, toQuestionReports } from './question-events.ts';
 import { readSecrets, signatureHeaders } from './signature.ts';
 
 /** Where to report ended tasks, and questions. */
@@ -29,9 +30,6 @@ export interface Webhook {
   /** The host is inside your network. Otherwise it is rejected when its address is not public. */
   readonly allowPrivateAddresses?: boolean | undefined;
 }
-
-type TaskEnd = 'success' | 'failed' | 'cancelled';
-type WebhookEvent = TaskEnd | QuestionEvent;
 
 /** One attempt to deliver a webhook. */
 export interface WebhookAttempt {
@@ -69,7 +67,9 @@ export interface Webhooks extends AsyncDisposable {
 /** What is kept in the store about one attempt. */
 interface Delivery {
   readonly id: string;
-  /** Its task, if the id is another. */
+  /** Names the change: the same each time it is found. */
+  readonly change: string;
+  /** Its task, if there is one. */
   readonly task?: string;
   readonly attempt: number;
   readonly body: string;
@@ -109,14 +109,14 @@ class StoreWebhooks implements Webhooks {
   readonly #endpoints: readonly Endpoint[];
   readonly #world: World;
   readonly #runner: Runner;
-  readonly #watcher: TaskEndWatcher;
+  readonly #consumers: readonly FeedConsumer[];
 
   constructor(options: WebhooksOptions) {
     const { store, webhooks, world = systemWorld } = options;
     this.#options = options;
     this.#world = world;
     this.#endpoints = webhooks.map((webhook, i) => readWebhook(webhook, `webhooks[${i}]`));
-    const onError = (error: unknown): void => this.#report(options.onError, error);
+    const onError = (error: unknown): void => this.#call(options.onError, error);
     const agents = this.#endpoints.map((endpoint): [string, TaskHandler] => [
       endpoint.agent,
       (context) => this.#deliver(endpoint, context),
@@ -127,38 +127,46 @@ class StoreWebhooks implements Webhooks {
       agents: Object.fromEntries(agents),
       hooks: { 'store-error': ({ error }) => onError(error) },
     });
-    const onEnd = (task: TaskSummary): Promise<void> =>
-      this.#plan(task.status as TaskEnd, { id: task.id, body: toBody(task) });
-    const isAsked = this.#endpoints.some(({ events }) => QUESTION_EVENTS.some((event) => events.includes(event)));
-    const onQuestions = isAsked && { onQuestions: (task: TaskRecord) => this.#planQuestions(task) };
-    this.#watcher = new TaskEndWatcher({ store, world, except: WEBHOOKS_TENANT, onEnd, onError, ...onQuestions });
+    this.#consumers = this.#endpoints.map((endpoint) => {
+      const { agent: consumer, events } = endpoint;
+      return new FeedConsumer({
+        store,
+        consumer,
+        kinds: toKinds(events),
+        world,
+        onEvents: async (found) => void (await Promise.all(found.map((event) => this.#report(endpoint, event)))),
+        onGap: (since) => lookAround(store, { since, events, plan: (change) => this.#plan(endpoint, change) }),
+        onError,
+      });
+    });
   }
 
   async start(): Promise<void> {
-    await this.#watcher.start();
+    await Promise.all(this.#consumers.map((consumer) => consumer.start()));
     await this.#runner.serve({ concurrency: CONCURRENCY });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#watcher[Symbol.asyncDispose]();
+    await Promise.all(this.#consumers.map((consumer) => consumer[Symbol.asyncDispose]()));
     await this.#runner[Symbol.asyncDispose]();
   }
 
-  async #planQuestions(task: TaskRecord): Promise<void> {
-    for (const { type, ...report } of toQuestionReports(task)) await this.#plan(type, { ...report, task: task.id });
+  /** What it is about may be gone: erased, or past its retention. */
+  async #report(endpoint: Endpoint, event: FeedEvent): Promise<void> {
+    const change = await toChange(this.#options.store, event);
+    if (change !== undefined && endpoint.events.includes(change.event)) await this.#plan(endpoint, change);
   }
 
-  /** Stores the deliveries of an event. Doing it twice, or in several processes, stores each once. */
-  async #plan(event: WebhookEvent, delivery: Omit<Delivery, 'attempt'>): Promise<void> {
-    for (const { agent, events } of this.#endpoints)
-      if (events.includes(event)) await this.#create(agent, { ...delivery, attempt: 1 });
+  /** Stores the delivery of a change. Doing it twice, or in several processes, stores it once. */
+  #plan({ agent }: Endpoint, { event: _event, ...change }: Change): Promise<void> {
+    return this.#create(agent, { ...change, attempt: 1 });
   }
 
   async #create(agent: string, delivery: Delivery, inMs = 0): Promise<void> {
     const receipt = await this.#options.store.create({
       tenant: WEBHOOKS_TENANT,
       agent,
-      key: `${agent}/${delivery.id}/${delivery.attempt}`,
+      key: `${agent}/${delivery.change}/${delivery.attempt}`,
       input: { ...delivery },
       ...(inMs > 0 && { notBefore: this.#world.clock.now() + inMs }),
     });
@@ -169,13 +177,15 @@ class StoreWebhooks implements Webhooks {
   async #deliver(endpoint: Endpoint, { task, token, signal }: TaskContext): Promise<string> {
     // Another tenant could name our agent.
     if (task.tenant !== WEBHOOKS_TENANT) throw new Error(`only tasks of ${WEBHOOKS_TENANT} are webhooks`);
-    const delivery = task.inputs[0] as unknown as Delivery;
+    const stored = task.inputs[0] as unknown as Omit<Delivery, 'change'> & Partial<Delivery>;
+    // An older release stored none.
+    const delivery = { ...stored, change: stored.change ?? stored.id };
     const { attempt, task: taskId = delivery.id } = delivery;
     const about = { url: endpoint.url.href, taskId, attempt };
     const sent = await this.#send(endpoint, delivery, signal);
     token.throwIfCancelled();
     if ('status' in sent && sent.status >= 200 && sent.status < 300) {
-      this.#report(this.#options.onAttempt, { ...about, result: 'delivered' });
+      this.#call(this.#options.onAttempt, { ...about, result: 'delivered' });
       return `delivered: ${sent.status}`;
     }
     const error = 'status' in sent ? `the response was ${sent.status}` : sent.error.message;
@@ -183,7 +193,7 @@ class StoreWebhooks implements Webhooks {
     const nextInMs = pause === undefined ? undefined : Math.round(pause * (1 + JITTER * this.#world.random()));
     if (nextInMs !== undefined) await this.#create(endpoint.agent, { ...delivery, attempt: attempt + 1 }, nextInMs);
     const result = 'error' in sent && sent.error instanceof PrivateAddressError ? 'refused' : 'failed';
-    this.#report(this.#options.onAttempt, { ...about, result, error, ...(nextInMs !== undefined && { nextInMs }) });
+    this.#call(this.#options.onAttempt, { ...about, result, error, ...(nextInMs !== undefined && { nextInMs }) });
     throw new Error(`attempt ${attempt}: ${error}`);
   }
 
@@ -209,7 +219,7 @@ class StoreWebhooks implements Webhooks {
   }
 
   /** A listener that fails affects nothing else. */
-  #report<T>(listener: ((value: T) => unknown) | undefined, value: T): void {
+  #call<T>(listener: ((value: T) => unknown) | undefined, value: T): void {
     try {
       listener?.(value);
     } catch (error) {
@@ -228,13 +238,11 @@ interface Endpoint {
   readonly allowPrivateAddresses: boolean;
 }
 
-const ENDS: readonly TaskEnd[] = ['success', 'failed', 'cancelled'];
-
 function readWebhook(webhook: Webhook, within: string): Endpoint {
   const rules: settings.Rules<Webhook> = {
     url: settings.required(settings.nonEmptyText),
     secret: settings.required(settings.anything),
-    events: settings.listOf(settings.oneOf(...ENDS, ...QUESTION_EVENTS)),
+    events: settings.listOf(settings.oneOf(...ENDS, ...QUESTION_EVENTS, ...PAUSE_EVENTS)),
     allowPrivateAddresses: settings.flag,
   };
   const given = settings.readSettings<Webhook>(webhook, rules, { within });
@@ -248,12 +256,4 @@ function readWebhook(webhook: Webhook, within: string): Endpoint {
   const secrets = readSecrets(given.secret, `${within}.secret`);
   const agent = `whoa.webhook.${hash('sha256', url.href).slice(0, 16)}`;
   return { url, agent, secrets, events, allowPrivateAddresses };
-}
-
-/** Without the answer, which may be long or private: the receiver reads the task if it needs more. */
-function toBody(task: TaskSummary): string {
-  const { id, tenant, agent, conversation, key, status, createdAt, startedAt, endedAt = 0, outcome } = task;
-  const { reason, error, usage } = outcome ?? {};
-  const data = { id, tenant, agent, conversation, key, status, createdAt, startedAt, endedAt, reason, error, usage };
-  return JSON.stringify({ type: `task.${status}`, timestamp: new Date(endedAt).toISOString(), data });
 }
