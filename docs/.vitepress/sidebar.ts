@@ -81,6 +81,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
     page('Monitor', '/operations/telemetry'),
     page('Run day to day', '/operations/operate'),
     page('Troubleshooting', '/troubleshooting'),
+    page('On call', '/operations/on-call'),
     page('Webhooks', '/operations/webhooks'),
     page('Upgrade', '/operations/upgrade'),
     page('Back up and restore', '/operations/backup'),

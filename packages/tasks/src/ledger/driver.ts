@@ -28,7 +28,7 @@ import type { ConversationRef, JournalEntry, NewTask, TaskCommand, TaskOutcome, 
 import type { TaskStatus } from './rules/status.ts';
 
 /** What a driver does as a store does, with checked arguments. */
-type SameMethod = 'name' | 'feed' | 'noteOffered' | 'load' | 'held' | 'show' | 'get' | 'conversation' | 'remove' | 'watch';
+type SameMethod = 'name' | 'noteOffered' | 'load' | 'held' | 'show' | 'get' | 'conversation' | 'remove' | 'watch';
 
 /**
  * The implementation of one kind of store. `checked-store.ts` wraps it and checks and completes every request, so a
@@ -37,7 +37,7 @@ type SameMethod = 'name' | 'feed' | 'noteOffered' | 'load' | 'held' | 'show' | '
  *
  * @experimental It may change in any release: require an exact version of this package if you implement it.
  */
-export interface StoreDriver extends Pick<TaskStore, SameMethod>, AsyncDisposable {
+export interface StoreDriver extends Pick<TaskStore, SameMethod | 'feed'>, AsyncDisposable {
   /** Creates a task, or returns the one that has the same key. */
   create(request: CreateRequest): Promise<DriverReceipt>;
   /** Gives ready tasks to a worker. */

@@ -117,7 +117,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const telemetry = own(createTelemetry({ prometheus }));
   const engine = own(await openEngine({ config, store: opened, screen }));
   const store = telemetry.observeStore(opened);
-  own(telemetry.watchQueues(opened));
+  own(await telemetry.watchStore(opened));
   const { approvers, starterMayAnswer } = config;
   if (open !== undefined)
     worker = own(await startWorker({ ...open, store: opened, engine, concurrency, config, telemetry, screen }));

@@ -76,7 +76,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const metrics = prometheus && (await serveAt(values['metrics-host'], metricsPort, metricsRoutes(prometheus.read)));
   const open = own(await openAgents({ config, names: values.agent, values, surroundings: system }));
   const store = own(openSharedStore(config, 'worker', system.env));
-  if (prometheus !== undefined) own(telemetry.watchQueues(store));
+  if (prometheus !== undefined) own(await telemetry.watchStore(store));
   const engine = own(await openEngine({ config, store, screen }));
   worker = own(await startWorker({ ...open, store, engine, concurrency, config, telemetry, screen }));
   const webhooks = await startWebhooks({ config, store, telemetry, screen });

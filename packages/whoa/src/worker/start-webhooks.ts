@@ -25,7 +25,7 @@ export async function startWebhooks(given: WebhookSettings): Promise<AsyncDispos
     store,
     webhooks,
     onAttempt: (attempt) => printAttempt(attempt, given),
-    onError: () => telemetry.count('whoa.store.errors'),
+    onError: () => telemetry.count('whoa.store.errors', 'feed'),
   });
   await started.start();
   return started;

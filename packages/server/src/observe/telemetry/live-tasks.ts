@@ -176,7 +176,7 @@ export class LiveTasks {
     const ends = ENDS.map((status) => {
       const labels = [agent, status];
       const series = {
-        count: meter.series('whoa.task.ended', ...labels),
+        count: meter.series('whoa.claim.ended', ...labels),
         duration: meter.series('whoa.task.duration', ...labels),
       };
       return [status, series] as const;

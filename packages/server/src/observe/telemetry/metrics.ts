@@ -18,8 +18,14 @@ export type MetricName =
   | 'whoa.task.duration'
   | 'whoa.task.reclaimed'
   | 'whoa.question.wait'
+  | 'whoa.claim.ended'
   | 'whoa.ready.tasks'
-  | 'whoa.ready.oldest'
+  | 'whoa.oldest.ready'
+  | 'whoa.open.questions'
+  | 'whoa.oldest.question'
+  | 'whoa.asking.tasks'
+  | 'whoa.parked.tasks'
+  | 'whoa.feed.age'
   | 'whoa.take.wakeup'
   | 'whoa.heartbeat.delay'
   | 'whoa.cancel.requested'
@@ -33,11 +39,20 @@ export type MetricName =
   | 'whoa.store.errors'
   | 'whoa.webhook.attempts';
 
+const ONCE = 'Of the whole store, read once per fleet, every 15 s.';
+
 /** All metrics. OpenTelemetry, `/metrics`, the docs and the dashboard use these names. */
 export const METRICS: Readonly<Record<MetricName, Metric>> = {
   'whoa.task.created': counter('{task}', 'Tasks that this process created.', 'agent'),
   'whoa.task.running': gauge('{task}', 'Tasks that this process holds now.'),
   'whoa.task.ended': counter(
+    '{task}',
+    'Tasks that ended, of the whole store and once each, however they ended: success, failed, cancelled. `code`: of the error, or the kind of the reason. The same in every process: use the maximum.',
+    'agent',
+    'status',
+    'code',
+  ),
+  'whoa.claim.ended': counter(
     '{task}',
     'Tasks whose claim ended in this process: success, failed, cancelled; parked if it waits for a person; released or lost if another worker continues.',
     'agent',
@@ -54,8 +69,17 @@ export const METRICS: Readonly<Record<MetricName, Metric>> = {
     ),
     bounds: [1, 5, 15, 60, 300, 900, 3_600, 14_400, 43_200, 86_400, 259_200, 604_800],
   },
-  'whoa.ready.tasks': gauge('{task}', 'Tasks in the store that wait for a worker. Read once per fleet, every 15 s.'),
-  'whoa.ready.oldest': gauge('s', 'How long the oldest waiting task has been ready. Read once per fleet, every 15 s.'),
+  'whoa.ready.tasks': gauge('{task}', `Tasks that wait for a worker. ${ONCE}`, 'agent'),
+  'whoa.oldest.ready': gauge('s', `How long the oldest waiting task has been ready. ${ONCE}`, 'agent'),
+  'whoa.open.questions': gauge('{question}', `Questions that no one has answered. ${ONCE}`),
+  'whoa.oldest.question': gauge('s', `How long the oldest of them has been open. ${ONCE}`),
+  'whoa.asking.tasks': gauge('{task}', `Tasks that have asked, while a worker holds them. ${ONCE}`),
+  'whoa.parked.tasks': gauge('{task}', `Tasks that wait for an answer without a worker. ${ONCE}`),
+  'whoa.feed.age': gauge(
+    's',
+    `How long ago the oldest change happened that a consumer has not done. ${ONCE}`,
+    'consumer',
+  ),
   'whoa.take.wakeup': histogram('Time from the notification of a ready task until a take returned one.'),
   'whoa.heartbeat.delay': histogram(
     "Time from a heartbeat's due time (a third of the lease) until the session was renewed.",
@@ -68,7 +92,11 @@ export const METRICS: Readonly<Record<MetricName, Metric>> = {
   'whoa.process.survivors': counter('{process}', 'Operating-system processes that may have survived a stop.'),
   'whoa.journal.written': counter('By', 'Bytes of events that this process wrote to journals.'),
   'whoa.model.tokens': counter('{token}', 'Model tokens: input or output.', 'agent', 'type'),
-  'whoa.store.errors': counter('{error}', 'Failed requests to the store. They are retried.'),
+  'whoa.store.errors': counter(
+    '{error}',
+    'Failed requests to the store, by what was asked. They are retried.',
+    'operation',
+  ),
   'whoa.webhook.attempts': counter(
     '{attempt}',
     'Attempts to deliver a webhook: delivered, failed, or refused.',
@@ -80,8 +108,8 @@ function counter(unit: string, help: string, ...labels: readonly string[]): Metr
   return { kind: 'counter', unit, labels, help };
 }
 
-function gauge(unit: string, help: string): Metric {
-  return { kind: 'gauge', unit, labels: [], help };
+function gauge(unit: string, help: string, ...labels: readonly string[]): Metric {
+  return { kind: 'gauge', unit, labels, help };
 }
 
 /** Times, in seconds. */

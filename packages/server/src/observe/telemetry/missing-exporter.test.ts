@@ -6,7 +6,7 @@ vi.mock('@opentelemetry/exporter-prometheus', () => Promise.reject(new Error('Ca
 
 test('telemetry works without the exporter, and metrics for Prometheus fail with what to install', async () => {
   const telemetry = createTelemetry();
-  telemetry.count('whoa.store.errors');
+  telemetry.count('whoa.work.late');
   await expect(createPrometheusMetrics()).rejects.toThrow(
     'npm install @opentelemetry/exporter-prometheus @opentelemetry/sdk-metrics',
   );

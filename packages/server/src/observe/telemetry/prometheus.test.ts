@@ -16,6 +16,9 @@ const LABELS: Readonly<Record<string, string>> = {
   result: 'r',
   kind: 'k',
   end: 'e',
+  code: 'NO_ROOM',
+  consumer: 'totals',
+  operation: 'take',
 };
 
 const DEFAULT_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -63,9 +66,8 @@ test('counters start at 0, histograms and store gauges with their first value', 
     'whoa_work_late_total',
     'whoa_process_survivors_total',
     'whoa_journal_written_bytes_total',
-    'whoa_store_errors_total',
   ]);
-  expect(text).not.toMatch(/_bucket|whoa_ready/);
+  expect(text).not.toMatch(/_bucket|whoa_ready|whoa_task_ended/);
 });
 
 test('the text is valid whatever agents are called, and their number is bounded', async () => {
@@ -108,20 +110,20 @@ test('a registered SDK and Prometheus have the same values, each by its own name
 test('two servers in one process count apart, or together if they share their metrics', async () => {
   const [first, second] = [await createPrometheusMetrics(), await createPrometheusMetrics()];
   const [one, two, three] = [first, second, second].map((prometheus) => createTelemetry({ prometheus }));
-  for (const telemetry of [one!, two!, three!]) telemetry.count('whoa.store.errors');
-  expect(readValue(await first.read(), 'whoa.store.errors')).toBe(1);
+  for (const telemetry of [one!, two!, three!]) telemetry.count('whoa.work.late');
+  expect(readValue(await first.read(), 'whoa.work.late')).toBe(1);
   const text = await second.read();
-  expect(readValue(text, 'whoa.store.errors')).toBe(2);
-  expect(text.match(/# TYPE whoa_store_errors_total/g)).toHaveLength(1);
+  expect(readValue(text, 'whoa.work.late')).toBe(2);
+  expect(text.match(/# TYPE whoa_work_late_total/g)).toHaveLength(1);
 });
 
 test('scrapes at the same time, during the end and after it read the same totals', async () => {
   const prometheus = await createPrometheusMetrics();
   const telemetry = createTelemetry({ prometheus });
-  telemetry.count('whoa.store.errors');
+  telemetry.count('whoa.work.late');
   const ending = telemetry[Symbol.asyncDispose]();
   const texts = await Promise.all([prometheus.read(), prometheus.read()]);
   await ending;
   texts.push(await prometheus.read());
-  expect(texts.map((text) => readValue(text, 'whoa.store.errors'))).toEqual([1, 1, 1]);
+  expect(texts.map((text) => readValue(text, 'whoa.work.late'))).toEqual([1, 1, 1]);
 });

@@ -3,7 +3,7 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { type Agent, createAgent, createAgentTool, defineTool } from '@whoa/core';
 import { createScriptedModel, createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
-import { createMemoryStore, createRunner, createTaskApprovals, type RunnerOptions } from '@whoa/tasks';
+import { createMemoryStore, createRunner, createTaskApprovals, type RunnerOptions, type TaskStore } from '@whoa/tasks';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { type Around, alterStore } from '../../../../../test/tasks/altered-store.ts';
@@ -156,7 +156,7 @@ test('a task that was cancelled before its start, twice and after its end is cou
   const text = await read();
   expect(readValue(text, 'whoa.cancel.requested', '{result="accepted"}')).toBe(1);
   expect(readValue(text, 'whoa.cancel.requested', '{result="too-late"}')).toBe(1);
-  expect(readValue(text, 'whoa.task.ended', '{agent="assistant",status="success"}')).toBe(1);
+  expect(readValue(text, 'whoa.claim.ended', '{agent="assistant",status="success"}')).toBe(1);
   expect(text).not.toContain('whoa_cancel_settled_seconds');
 });
 
@@ -244,8 +244,8 @@ test('rings, waits, beats, freed and lost tasks are measured where they happen',
   isDown = true;
   await world.clock.advance(60_000);
   const after = await read();
-  expect(readValue(after, 'whoa.task.ended', '{agent="assistant",status="lost"}')).toBeGreaterThanOrEqual(3);
-  expect(readValue(after, 'whoa.store.errors')).toBeGreaterThan(0);
+  expect(readValue(after, 'whoa.claim.ended', '{agent="assistant",status="lost"}')).toBeGreaterThanOrEqual(3);
+  expect(readValue(after, 'whoa.store.errors', '{operation="other"}')).toBeGreaterThan(0);
   expect(logs.filter(({ event }) => event === 'task-lost').length).toBeGreaterThanOrEqual(3);
   isDown = false;
   end.resolve('too late');
@@ -288,44 +288,98 @@ test('how long people take is measured by how a question closed, from asked to a
   }
 });
 
-test('queue metrics are read at intervals, even after the store failed, and not after the end', async () => {
+const OF_ASSISTANT = '{agent="assistant"}';
+
+test('figures of the store are read at intervals, even after the store failed, and not after the end', async () => {
   let isDown = false;
   const { world, store, telemetry, read, logs } = await setUp(() => Promise.resolve('unused'));
   const around: Around = (_name, call) => (isDown ? Promise.reject(new Error('down')) : call());
-  expect(readValue(await read(), 'whoa.ready.tasks')).toBeUndefined();
-  const watching = telemetry.watchQueues(alterStore(store, around));
+  const ready = async () => readValue(await read(), 'whoa.ready.tasks', OF_ASSISTANT);
+  const oldest = async () => readValue(await read(), 'whoa.oldest.ready', OF_ASSISTANT);
+  const watching = await telemetry.watchStore(alterStore(store, around));
   await flushMicrotasks();
-  expect(readValue(await read(), 'whoa.ready.tasks')).toBe(0);
+  expect(await ready()).toBeUndefined();
+  expect(readValue(await read(), 'whoa.open.questions')).toBe(0);
   await store.create(TASK);
   await store.create({ ...TASK, tenant: 'globex' });
   await world.clock.advance(15_000);
-  expect(readValue(await read(), 'whoa.ready.tasks')).toBe(2);
-  expect(readValue(await read(), 'whoa.ready.oldest')).toBe(15);
+  expect(await ready()).toBe(2);
+  expect(await oldest()).toBe(15);
   isDown = true;
   await world.clock.advance(15_000);
-  expect(logs).toMatchObject([{ event: 'store-error' }]);
+  expect(logs[0]).toMatchObject({ event: 'store-error' });
   isDown = false;
   await world.clock.advance(15_000);
-  expect(readValue(await read(), 'whoa.ready.oldest')).toBe(45);
+  expect(await oldest()).toBe(45);
+  const [first] = (await store.list({ tenant: TASK.tenant })).tasks;
+  await store.cancel(first!);
+  const [other] = (await store.list({ tenant: 'globex' })).tasks;
+  await store.cancel(other!);
+  await world.clock.advance(15_000);
+  // No longer waiting is 0, not what it was.
+  expect([await ready(), await oldest()]).toEqual([0, 0]);
   for (let i = 0; i < 2; i++) await watching[Symbol.asyncDispose]();
+  await store.create(TASK);
   await world.clock.advance(60_000);
-  expect(readValue(await read(), 'whoa.ready.oldest')).toBe(45);
+  expect(await ready()).toBe(0);
 });
 
-test('a process that starts while another one reads the queues has its first figures a second later', async () => {
+test('every end is counted once, in every process alike, also those that no worker wrote', async () => {
+  const { world, store, telemetry, read } = await setUp(() => Promise.resolve('unused'));
+  await using stack = new AsyncDisposableStack();
+  const prometheus = await createPrometheusMetrics();
+  stack.use(await createTelemetry({ world, prometheus }).watchStore(store));
+  stack.use(await telemetry.watchStore(store));
+  const lost = await create(store);
+  while ((await store.get(lost))?.endedAt === undefined) {
+    await store.claim(lost.id, { session: crypto.randomUUID(), worker: 'dead', leaseMs: 1_000, claim: 'c' });
+    for (let i = 0; i < 2; i++) {
+      await world.clock.advance(1_000);
+      await store.sweep();
+    }
+    await world.clock.advance(120_000);
+  }
+  await store.cancel(await create(store), { kind: 'deadline' });
+  const parked = await create(store);
+  const by = await claimFor(store, parked.id, { worker: 'w', leaseMs: 86_400_000 });
+  const asks = [{ id: `${parked.id}.1`, callId: 'c1', kind: 'approve' as const, shown: 'digest' }];
+  await store.append(by, { after: 0, events: ['asked'], asks });
+  const { position, orderNumber } = (await store.get(parked))!;
+  await store.park(by, { position, orderNumber });
+  await world.clock.advance(32_000);
+  for (const text of [await read(), await prometheus.read()]) {
+    expect(text.split('\n').filter((line) => line.startsWith('whoa_task_ended_total'))).toEqual([
+      'whoa_task_ended_total{agent="assistant",status="failed",code="WORKERS_LOST"} 1',
+      'whoa_task_ended_total{agent="assistant",status="cancelled",code="deadline"} 1',
+    ]);
+    expect(readValue(text, 'whoa.parked.tasks')).toBe(1);
+    expect(readValue(text, 'whoa.asking.tasks')).toBe(0);
+    expect(readValue(text, 'whoa.open.questions')).toBe(1);
+    expect(readValue(text, 'whoa.oldest.question')).toBeGreaterThan(14);
+    expect(readValue(text, 'whoa.feed.age', '{consumer="totals"}')).toBe(0);
+  }
+});
+
+async function create(store: TaskStore): Promise<{ readonly tenant: string; readonly id: string }> {
+  const receipt = await store.create(TASK);
+  if (receipt.result !== 'created') throw new Error(receipt.result);
+  return { tenant: TASK.tenant, id: receipt.task.id };
+}
+
+test('a process that starts while another one reads the store has its first figures a second later', async () => {
   const { world, store, telemetry, read } = await setUp(() => Promise.resolve('unused'));
   await store.create(TASK);
   const reading = Promise.withResolvers<void>();
   const slow: Around = (name, call) => (name === 'queues' ? reading.promise.then(call) : call());
   await using stack = new AsyncDisposableStack();
   const other = createTelemetry({ world, prometheus: await createPrometheusMetrics() });
-  stack.use(other.watchQueues(alterStore(store, slow)));
-  stack.use(telemetry.watchQueues(store));
+  stack.use(await other.watchStore(alterStore(store, slow)));
+  stack.use(await telemetry.watchStore(store));
   await flushMicrotasks();
-  expect(readValue(await read(), 'whoa.ready.tasks')).toBeUndefined();
+  expect(readValue(await read(), 'whoa.ready.tasks', OF_ASSISTANT)).toBeUndefined();
   reading.resolve();
   await world.clock.advance(1_000);
-  expect(readValue(await read(), 'whoa.ready.tasks')).toBe(1);
+  expect(readValue(await read(), 'whoa.ready.tasks', OF_ASSISTANT)).toBe(1);
 });
 
 test('an end waits for the last spans, but not for ever', async () => {

@@ -10,7 +10,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { Agent, RunEvent, RunOptions } from '@whoa/core';
-import { systemClock, type World } from '@whoa/core/embed';
+import { systemClock, systemWorld, type World } from '@whoa/core/embed';
 import { type Hooks, reportFailure } from '@whoa/core/internal';
 import type { RunnerOptions, TaskHandler, TaskStore } from '@whoa/tasks';
 import { LiveTasks } from './live-tasks.ts';
@@ -18,8 +18,8 @@ import { Meter, type MetricOutput } from './meter.ts';
 import type { MetricName } from './metrics.ts';
 import { observeStore } from './observed-store.ts';
 import type { PrometheusMetrics } from './prometheus.ts';
-import { watchQueues } from './queue-watcher.ts';
 import { agentSpan, fail, getErrorCode, RunSpans } from './run-spans.ts';
+import { showFigures } from './store-figures.ts';
 import { type TelemetryLog, WorkCounts } from './work-counts.ts';
 
 /** Options of telemetry. All have defaults. */
@@ -43,8 +43,11 @@ export interface Telemetry extends AsyncDisposable {
   observeStore(store: TaskStore): TaskStore;
   /** Returns the same agent, measured. Its sub-agents are included. */
   observeAgent(agent: Agent): Agent;
-  /** Reads every 15 s what waits in a store, until the result is disposed. One process reads it for all that do. */
-  watchQueues(store: TaskStore): AsyncDisposable;
+  /**
+   * Shows what waits in a store, and counts the ends of its tasks, until the result is disposed. One process reads it for all
+   * that do.
+   */
+  watchStore(store: TaskStore): Promise<AsyncDisposable>;
   /** Counts one more. For parts of Whoa. */
   count(name: MetricName, ...labels: readonly string[]): void;
   /** Passes an event to the `log` option. */
@@ -155,9 +158,10 @@ class ObservingTelemetry implements Telemetry {
     };
   }
 
-  watchQueues(store: TaskStore): AsyncDisposable {
+  watchStore(store: TaskStore): Promise<AsyncDisposable> {
     const onError = (error: unknown): void => this.#ignoringErrors(() => this.#recordStoreError({ error }));
-    return watchQueues({ store, meter: this.#meter, clock: this.#clock, onError });
+    const world = { ...systemWorld, clock: this.#clock };
+    return showFigures({ store, meter: this.#meter, world, onError });
   }
 
   count(name: MetricName, ...labels: readonly string[]): void {
@@ -239,7 +243,8 @@ class ObservingTelemetry implements Telemetry {
   }
 
   #recordStoreError({ error }: { readonly error: unknown }): void {
-    this.#meter.series('whoa.store.errors').add();
+    const { operation = 'other' } = (error ?? {}) as { readonly operation?: string };
+    this.#meter.series('whoa.store.errors', operation).add();
     this.log({ level: 'error', event: 'store-error', value: getErrorCode(error) });
   }
 
