@@ -15,10 +15,10 @@ const CEILINGS: Readonly<Record<string, Ceiling>> = {
   core: { budget: 8_800, now: 9_108 },
   'ai-sdk': { budget: 2_400, now: 2_542 },
   tools: { budget: 7_500, now: 8_974 },
-  tasks: { budget: 17_500, now: 20_256 },
+  tasks: { budget: 17_500, now: 21_444 },
   bullmq: { budget: 600, now: 705 },
   acp: { budget: 4_300, now: 4_432 },
-  server: { budget: 9_400, now: 12_491 },
+  server: { budget: 9_400, now: 12_511 },
   console: { budget: 5_900, now: 6_764 },
   check: { budget: 3_600, now: 3_830 },
   whoa: { budget: 7_500, now: 8_556 },
@@ -52,7 +52,7 @@ test.for(Object.entries(CEILINGS))('%s stays within its lines', ([name, { budget
 const MAX_NAMES = 350;
 const MAX_NAMES_BY_ENTRY: Readonly<Record<string, number>> = { '@whoa/core': 40 };
 /** For our own packages: not counted above. */
-const MAX_INTERNAL_NAMES = 88;
+const MAX_INTERNAL_NAMES = 92;
 
 test('packages export few names', () => {
   const report = readFileSync(join(ROOT, 'api/README.md'), 'utf8');
