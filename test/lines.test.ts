@@ -12,16 +12,16 @@ interface Ceiling {
 }
 
 const CEILINGS: Readonly<Record<string, Ceiling>> = {
-  core: { budget: 8_800, now: 9_108 },
-  'ai-sdk': { budget: 2_400, now: 2_542 },
+  core: { budget: 8_800, now: 9_855 },
+  'ai-sdk': { budget: 2_400, now: 2_546 },
   tools: { budget: 7_500, now: 8_974 },
-  tasks: { budget: 17_500, now: 21_444 },
+  tasks: { budget: 17_500, now: 21_511 },
   bullmq: { budget: 600, now: 705 },
   acp: { budget: 4_300, now: 4_432 },
-  server: { budget: 9_400, now: 12_511 },
+  server: { budget: 9_400, now: 12_522 },
   console: { budget: 5_900, now: 6_764 },
   check: { budget: 3_600, now: 3_830 },
-  whoa: { budget: 7_500, now: 8_556 },
+  whoa: { budget: 7_500, now: 8_558 },
 };
 
 /** How far lines may fall below `now` before it must be lowered. */

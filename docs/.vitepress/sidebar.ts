@@ -34,7 +34,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
       page('Stream the reply', '/guides/agents/streaming'),
       page('Take a second turn', '/guides/agents/second-turn'),
       page('Ask for approval', '/guides/agents/approval'),
-      page('Set budgets', '/guides/agents/budgets'),
+      page('Limits and budgets', '/guides/agents/limits-and-budgets'),
       page('Retry a provider', '/guides/agents/retries'),
       page('Compact a history', '/guides/agents/compact'),
       page('Run calls in parallel', '/guides/agents/concurrency'),

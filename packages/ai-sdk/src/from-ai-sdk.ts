@@ -47,6 +47,7 @@ export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Mode
   return {
     name,
     source: toSource(model),
+    maxOutputTokens: settings.maxOutputTokens,
     stream: (request, { signal }) =>
       new Reply({
         model: name,

@@ -102,6 +102,8 @@ export interface TaskOutcome {
   readonly isComplete?: boolean;
   /** Model tokens, over all its workers. */
   readonly usage?: Usage;
+  /** What it cost, over all its workers, if that has a limit. */
+  readonly spending?: TaskSpending;
   /** The stop report. */
   readonly stopReport?: Json;
   /** Anything else the work returned. */
@@ -120,8 +122,19 @@ export interface TaskActivity {
   readonly calls: number;
   /** Model tokens, those of agents inside its calls included. Not `complete` while a reply is being written. */
   readonly usage?: Usage;
+  readonly spending?: TaskSpending;
   /** Set while it waits, without a worker, for the provider of its model. It is taken again at `stageAt` of the task. */
   readonly providerWait?: ProviderWait;
+}
+
+/** What a task has spent, in whole millionths of a US dollar. */
+export interface TaskSpending {
+  /** Including `estimated`. */
+  readonly spent: number;
+  /** How much of it no provider reported. */
+  readonly estimated: number;
+  /** What the requests in progress may cost. */
+  readonly reserved: number;
 }
 
 /** Why a task waits for the provider of its model. */

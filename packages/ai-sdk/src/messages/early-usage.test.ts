@@ -10,7 +10,7 @@ test.each([
         usage: { input_tokens: 3, cache_read_input_tokens: 10, cache_creation_input_tokens: 100, output_tokens: 1 },
       },
     },
-    { type: 'usage', inputTokens: 113, outputTokens: 1 },
+    { type: 'usage', inputTokens: 113, cachedInputTokens: 10, outputTokens: 1 },
   ],
   ['Anthropic, later', { type: 'message_delta', usage: { output_tokens: 7 } }, { type: 'usage', outputTokens: 7 }],
   [

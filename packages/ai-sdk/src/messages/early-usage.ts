@@ -17,7 +17,8 @@ export function earlyUsage(raw: unknown): ModelPart | undefined {
   const input = first(counts, ['input_tokens', 'prompt_tokens', 'promptTokenCount']);
   // Only Anthropic counts cache reads and writes separately from `input_tokens`.
   const written = first(counts, ['cache_creation_input_tokens']) ?? 0;
-  const cached = written + (first(counts, ['cache_read_input_tokens']) ?? 0);
+  const read = first(counts, ['cache_read_input_tokens']) ?? 0;
+  const cached = written + read;
   // Only Gemini counts thinking separately from text.
   const thoughts = first(counts, ['thoughtsTokenCount']);
   const words = first(counts, ['output_tokens', 'completion_tokens', 'candidatesTokenCount']);
@@ -25,7 +26,7 @@ export function earlyUsage(raw: unknown): ModelPart | undefined {
   if (input === undefined && !hasOutput) return undefined;
   return {
     type: 'usage',
-    ...(input !== undefined && { inputTokens: input + cached }),
+    ...(input !== undefined && { inputTokens: input + cached, ...(read > 0 && { cachedInputTokens: read }) }),
     ...(hasOutput && { outputTokens: (words ?? 0) + (thoughts ?? 0) }),
   };
 }

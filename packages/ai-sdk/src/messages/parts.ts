@@ -102,6 +102,7 @@ export class PartReader {
   #finish({ usage, finishReason: { unified, raw } }: Finish): readonly ModelPart[] {
     const inputTokens = usage.inputTokens.total;
     const outputTokens = usage.outputTokens.total;
+    const cachedInputTokens = usage.inputTokens.cacheRead;
     // Packages of specification v3 cannot report a stream that just ends: they give no reason and no count.
     const saysNothing = unified === 'other' && raw === undefined;
     const isCut = saysNothing && inputTokens === undefined && outputTokens === undefined;
@@ -110,6 +111,7 @@ export class PartReader {
       {
         type: 'usage',
         ...(inputTokens !== undefined && { inputTokens }),
+        ...(cachedInputTokens && { cachedInputTokens }),
         ...(outputTokens !== undefined && { outputTokens }),
       },
       // Some servers send `stop`, or nothing, after calls.

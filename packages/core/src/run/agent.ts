@@ -4,11 +4,14 @@ import type { Approve } from '../tool/call/call.ts';
 import { ExclusiveKeys } from '../tool/call/exclusive.ts';
 import type { Tool } from '../tool/tool.ts';
 import { hashVersion } from './agent-version.ts';
+import { checkAsking } from './budget.ts';
 import { readInput } from './history/given-messages.ts';
 import type { RunInput } from './history/message.ts';
 import { createModelPlanner } from './reply/model-planner.ts';
 import { type Run, startRun } from './run.ts';
 import { type AgentOptions, RESUMED, type RunOptions, readAgentOptions, readRunOptions } from './setup.ts';
+import { MODELS, modelsOf, type WithModels } from './spending/models.ts';
+import { checkPrices } from './spending/price.ts';
 
 /** Runs a model or a planner with tools. Create one with `createAgent`. */
 export interface Agent {
@@ -54,8 +57,12 @@ export function createAgent(agentOptions: AgentOptions): Agent {
   const keys = new ExclusiveKeys();
   const planner = options.planner ?? createModelPlanner({ model: model!, instructions, retry, tools, world });
   const agent = { ...options, planner, tools, world, lateResults, keys };
-  const made: Agent & { readonly [RESUMED]: Approve | undefined } = {
+  const models = modelsOf(planner, tools);
+  checkAsking(options.budgets);
+  if (options.budgets?.usd !== undefined) checkPrices(options.budgets, models);
+  const made: WithModels<Agent> & { readonly [RESUMED]: Approve | undefined } = {
     name,
+    [MODELS]: models,
     [RESUMED]: options.approve,
     version: options.version ?? hashVersion(tools, instructions),
     tools,
@@ -63,6 +70,8 @@ export function createAgent(agentOptions: AgentOptions): Agent {
     run(input, given = {}) {
       const { budgets, ...runOptions } = readRunOptions(given);
       const limited = budgets === undefined ? agent : { ...agent, budgets: { ...agent.budgets, ...budgets } };
+      checkAsking(limited.budgets);
+      if (limited.budgets?.usd !== undefined && limited !== agent) checkPrices(limited.budgets, models);
       return startRun({ agent: limited, ...runOptions, input: readInput(input, 'input') });
     },
   };

@@ -19,6 +19,7 @@ export class RunGate {
   #isEnding = false;
   #isOver = false;
   #text = '';
+  #turns = 0;
   #lastAt: number;
 
   constructor(options: GateOptions) {
@@ -29,6 +30,11 @@ export class RunGate {
   /** The text of the reply so far. */
   get text(): string {
     return this.#text;
+  }
+
+  /** How many turns have started. */
+  get turns(): number {
+    return this.#turns;
   }
 
   /** Whether a hook is being called right now. */
@@ -69,7 +75,10 @@ export class RunGate {
   #deliver(event: RunEvent): void {
     if (this.#isOver && !AFTER_THE_END.has(event.type)) return;
     if (!this.#isOver) {
-      if (event.type === 'turn-start') this.#text = '';
+      if (event.type === 'turn-start') {
+        this.#text = '';
+        this.#turns = event.turn;
+      }
       if (event.type === 'text') this.#text += event.text;
       this.#reporter.observe(event);
       this.log.push(event);

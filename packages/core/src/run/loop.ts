@@ -8,21 +8,29 @@ import { waitUntilLevel } from '../stop/wait.ts';
 import { type Call, readCalls } from '../tool/call/call.ts';
 import type { CallResult } from '../tool/result.ts';
 import { type ExecuteOptions, REFUSED, type Runtime } from '../tool/runtime.ts';
-import { type Budgets, overspent, type Spent } from './budget.ts';
+import { type Budgets, MAX_TURNS, overspent, type Spent } from './budget.ts';
+import type { Reached } from './budget-question.ts';
 import { type CallIds, TurnCallIds } from './history/call-ids.ts';
 import { recordReply } from './history/given-messages.ts';
-import type { AssistantMessage, Message } from './history/message.ts';
+import type { AssistantMessage, Message, Usage } from './history/message.ts';
 import type { Transcript } from './history/transcript.ts';
 import type { Repeats } from './repeats.ts';
-import type { Planner, Step } from './reply/planner.ts';
+import { PAID, type PlannedRequests, type Planner, type Step } from './reply/planner.ts';
 import type { TurnEvent, UnstampedEvent } from './report/events.ts';
 import type { Leftovers } from './report/leftovers.ts';
+import { estimateUsage } from './spending/estimate.ts';
+import type { PaidRequest, Requests } from './spending/requests.ts';
 import type { Steering } from './steering.ts';
 
 /** Shortens a long history to fit the model's context window. Returns it unchanged if it already fits. */
 export type Compact = (
   messages: readonly Message[],
-  context: { signal: AbortSignal; turn: number },
+  context: {
+    signal: AbortSignal;
+    turn: number;
+    /** Counts what it used itself. `model` defaults to the run's. */
+    addUsage: (usage: Usage, model?: string) => void;
+  },
 ) => readonly Message[] | Promise<readonly Message[]>;
 
 /** Runs before a turn, for example to check elsewhere whether the run was cancelled. */
@@ -35,10 +43,15 @@ export interface LoopState {
   readonly runtime: Runtime;
   readonly transcript: Transcript;
   readonly steering: Steering;
-  readonly budgets: Budgets;
+  budgets: Budgets;
+  /** Deals with a limit that is reached. Resolves with how much more was given. */
+  readonly raise: (reached: Reached) => Promise<number>;
   readonly before: Spent | undefined;
   /** Counts calls that are made again and again, if that has a limit. */
   readonly repeats: Repeats | undefined;
+  /** What its requests are paid from, if there is a limit in money. */
+  readonly requests: Requests | undefined;
+  readonly planned: PlannedRequests | undefined;
   readonly compact: Compact | undefined;
   readonly beforeTurn: BeforeTurn | undefined;
   readonly emit: (event: UnstampedEvent) => void;
@@ -72,14 +85,20 @@ export async function runLoop(state: LoopState, left: readonly Call[] = []): Pro
 async function takeStep(state: LoopState): Promise<boolean | undefined> {
   const { token, steering } = state;
   if (state.beforeTurn !== undefined) await waitBeforeTurn(state, state.beforeTurn);
-  checkBudgets(state, { turn: state.turns + 1, calls: 0 });
+  const over = findOver(state, { turn: state.turns + 1, calls: 0 });
+  if (over !== undefined) await raiseLimit(state, over, { turn: state.turns + 1, calls: 0 });
+  token.throwIfCancelled();
   deliverSteers(state);
   await compactHistory(state);
-  const { message, calls } = await takeTurn(state);
+  const paid = state.requests && (await beginRequest(state, state.requests));
+  const { message, calls } = await takeTurn(state, paid);
   if (token.isCancelled && message.stopReason === 'aborted') return false;
   if (message.stopReason === 'error') throw new Error('The planner ended its reply with an error');
   if (calls.length === 0) return steering.hasWaiting ? undefined : true;
-  checkBudgets(state, { turn: state.turns, calls: calls.length });
+  const beyond = findOver(state, { turn: state.turns, calls: calls.length });
+  if (beyond !== undefined) await raiseLimit(state, beyond, { turn: state.turns, calls: calls.length });
+  token.throwIfCancelled();
+  if (state.requests?.isAsking) await state.requests.open(token);
   await runCalls(calls, state);
   return undefined;
 }
@@ -93,13 +112,26 @@ async function waitBeforeTurn({ token, turns, leaveRunning }: LoopState, beforeT
   if (end.by === 'error') throw end.error;
 }
 
-function checkBudgets(state: LoopState, next: { turn: number; calls: number }): void {
-  const { token, budgets, transcript, before, steering } = state;
+interface Next {
+  readonly turn: number;
+  readonly calls: number;
+}
+
+function findOver(state: LoopState, next: Next): Reached | undefined {
+  const { budgets, transcript, before, steering } = state;
   // A waiting message starts the count again.
   const repeats = steering.hasWaiting ? undefined : state.repeats;
-  const reason = overspent(budgets, { ...next, transcript, before, repeats });
-  if (reason !== undefined) token.cancel(reason, { mode: 'now' });
-  token.throwIfCancelled();
+  return overspent(budgets, { ...next, transcript, before, repeats });
+}
+
+/** Gets more until no limit is exceeded, or stops the run. */
+async function raiseLimit(state: LoopState, reached: Reached, next: Next): Promise<void> {
+  for (let over: Reached | undefined = reached; over !== undefined; over = findOver(state, next)) {
+    const more = await state.raise(over);
+    if (more === 0) return;
+    if (over.limit === 'repeats') state.repeats?.raise(more);
+    else state.budgets = { ...state.budgets, [over.limit]: (state.budgets[over.limit] ?? MAX_TURNS) + more };
+  }
 }
 
 function deliverSteers({ steering, transcript, emit, repeats }: LoopState): void {
@@ -114,12 +146,24 @@ async function compactHistory(state: LoopState): Promise<void> {
   const { compact, transcript, turns, emit } = state;
   if (compact === undefined) return;
   const before = transcript.messages;
-  const kept = await stoppable('compact', state, ({ signal }) => compact(before, { signal, turn: turns + 1 }));
+  const kept = await stoppable('compact', state, ({ signal }) =>
+    compact(before, { signal, turn: turns + 1, addUsage: (usage, model) => countUsage(state, usage, model) }),
+  );
   if (kept === before) return;
   transcript.replace(kept, 'compact');
   const after = startingWithUser(transcript.messages, before);
   transcript.replace(after);
   emit({ type: 'history-compacted', before: before.length, after: after.length, messages: [...after] });
+}
+
+function countUsage({ transcript, requests, planned }: LoopState, usage: Usage, model?: string): void {
+  transcript.addUsage(usage);
+  requests?.charge(usage, model === undefined ? planned!.ids : [model]);
+}
+
+/** Reserves what the next request may cost. Throws if a limit ends the run instead. */
+function beginRequest({ token, transcript, planned }: LoopState, requests: Requests): Promise<PaidRequest> {
+  return requests.begin({ ids: planned!.ids, estimate: estimateUsage(transcript.messages, planned!), token });
 }
 
 /** Providers refuse a history that starts with a reply or a result, so it starts with a question, if need be the last. */
@@ -131,7 +175,7 @@ function startingWithUser(kept: readonly Message[], before: readonly Message[]):
 }
 
 /** Takes one step of the planner. Text that was shown is kept, even when the planner fails or is cut off. */
-async function takeTurn(state: LoopState): Promise<Step> {
+async function takeTurn(state: LoopState, paid: PaidRequest | undefined): Promise<Step> {
   const { planner, transcript, emit } = state;
   const turn = ++state.turns;
   const ids = new TurnCallIds(state.ids);
@@ -147,11 +191,19 @@ async function takeTurn(state: LoopState): Promise<Step> {
   emit({ type: 'turn-start', turn });
   const end = (message: AssistantMessage): void => {
     isOver = true;
+    // Of a planner that does not settle its requests itself.
+    paid?.settle(message.usage);
     emit({ type: 'turn-end', turn, message: transcript.addReply(message) });
   };
   try {
     const planned = await stoppable('planner', state, (token) =>
-      planner.next(transcript.messages, { token, turn, emit: emitTurn, leaveRunning: state.leaveRunning }),
+      planner.next(transcript.messages, {
+        token,
+        turn,
+        emit: emitTurn,
+        leaveRunning: state.leaveRunning,
+        ...(paid && { [PAID]: paid }),
+      }),
     );
     const step = ids.ofStep(checkStep(planned));
     end(recordReply(step.message));

@@ -11,6 +11,7 @@ import type { RunInput } from './history/message.ts';
 import { type LoopState, runLoop } from './loop.ts';
 import { createParts, type RunParts, type RunSetup } from './parts.ts';
 import { Repeats } from './repeats.ts';
+import { plannedRequests } from './reply/planner.ts';
 import type { RunEvent } from './report/events.ts';
 import type { Outcome } from './report/outcome.ts';
 import { closeCalls, type LoopEnd, settle } from './settle.ts';
@@ -119,9 +120,9 @@ class AgentRun implements Run {
   }
 
   async #live(): Promise<Outcome> {
-    const { setup, token, runtime, transcript, steering, gate, leftovers } = this.#parts;
+    const { setup, token, runtime, transcript, steering, gate, leftovers, requests, raise } = this.#parts;
     const { planner, budgets = {}, compact } = setup.agent;
-    const shared = { token, planner, runtime, transcript, steering, budgets, compact };
+    const shared = { token, planner, runtime, transcript, steering, budgets, compact, requests, raise };
     const state: LoopState = {
       ...shared,
       before: setup[RESUMED],
@@ -130,6 +131,7 @@ class AgentRun implements Run {
       emit: (event) => gate.emit(event),
       leaveRunning: leftovers.add,
       ids: new CallIds(),
+      planned: requests && plannedRequests(planner),
       turns: 0,
     };
     const end: LoopEnd = { isComplete: false };

@@ -38,6 +38,7 @@ export function settle(parts: RunParts, turns: number, end: LoopEnd): Outcome {
     messages: Object.freeze([...transcript.messages]),
     calls: Object.freeze([...transcript.calls]),
     usage: Object.freeze({ ...transcript.usage }),
+    ...(parts.account && { spending: parts.account.close() }),
     turns,
     undelivered: Object.freeze(parts.steering.close()),
     startedAt: parts.startedAt,

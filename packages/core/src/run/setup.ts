@@ -68,6 +68,8 @@ export interface RunOptions {
   readonly hooks?: Hooks<RunEvent> | undefined;
   /** Awaited before each turn. The run fails if it throws; a cancel ends the wait. */
   readonly beforeTurn?: BeforeTurn | undefined;
+  /** Awaited before each request that is paid from `budgets.usd`. A journal records what is reserved for it here. */
+  readonly beforeRequest?: (() => unknown) | undefined;
   /** Awaited before each call starts. A journal records the call here, so that a crash never makes it run twice. */
   readonly beforeCall?: BeforeCall | undefined;
   /** Replaces `answer` of the agent. */
@@ -140,6 +142,7 @@ const RUN_RULES: settings.Rules<RunOptions> = {
   beforeCall: settings.callback,
   answer: settings.callback,
   beforeTurn: settings.callback,
+  beforeRequest: settings.callback,
   beforeUndo: settings.callback,
   ...SOURCE_RULES,
 };

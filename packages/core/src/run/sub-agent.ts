@@ -11,6 +11,7 @@ import type { Agent } from './agent.ts';
 import { toReplyText } from './history/message.ts';
 import type { Outcome } from './report/outcome.ts';
 import type { Run } from './run.ts';
+import { MODELS, type WithModels } from './spending/models.ts';
 import { undoWhole } from './undo.ts';
 
 export interface AgentToolOptions {
@@ -81,7 +82,8 @@ export function createAgentTool(given: Agent, asked: AgentToolOptions): Tool<{ r
       throw new Error('the record of this run was removed, so it cannot be undone');
     },
   });
-  const nested: WithNested<typeof tool, true> = { ...tool, [NESTED]: true };
+  const { [MODELS]: models } = given as WithModels<Agent>;
+  const nested: WithModels<WithNested<typeof tool, true>> = { ...tool, [NESTED]: true, [MODELS]: models };
   return nested;
 }
 

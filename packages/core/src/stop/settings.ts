@@ -172,7 +172,7 @@ export function group<Settings>(rules: Rules<Settings>): Rule {
 const EVENTS: readonly string[] =
   /*#__PURE__*/ `any hook-error run-start run-end turn-start turn-end turn-retry text thinking call-planned call-start call-update
  call-event call-end call-ended-late call-waiting wave-start wave-end approval-requested approval-answered cleanup-error cancel-requested
- level-changed steer-delivered history-compacted undo-start undo-end work-abandoned events-skipped message-received message-answered
+ level-changed steer-delivered spending budget-asked budget-answered history-compacted undo-start undo-end work-abandoned events-skipped message-received message-answered
  task-start task-end task-left checker-error store-error`.split(/\s+/);
 
 /** Listeners by event. They are not copied, because they may be methods of an object. */

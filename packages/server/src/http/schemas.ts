@@ -28,7 +28,18 @@ const ACTIVITY = z
   .object({
     turns: COUNT,
     calls: COUNT,
-    usage: z.object({ inputTokens: z.number(), outputTokens: z.number(), isComplete: z.boolean() }).optional(),
+    usage: z
+      .object({
+        inputTokens: z.number(),
+        cachedInputTokens: z.number().optional(),
+        outputTokens: z.number(),
+        isComplete: z.boolean(),
+      })
+      .optional(),
+    spending: z
+      .object({ spent: COUNT, estimated: COUNT, reserved: COUNT })
+      .optional()
+      .openapi({ description: 'In millionths of a US dollar, if the agent has a limit in money.' }),
     providerWait: z
       .object({ error: z.string(), since: MOMENT, attempts: COUNT })
       .optional()

@@ -2,7 +2,9 @@ import { isCancelledError, type Run, type RunOptions } from '@whoa/core';
 import type { TaskRecord } from '../task.ts';
 
 /** What a runner needs from a run that it adopts. Pass these options to `agent.run`. */
-export type AdoptOptions = Required<Pick<RunOptions, 'beforeTurn' | 'beforeCall' | 'beforeUndo' | 'answer'>>;
+export type AdoptOptions = Required<
+  Pick<RunOptions, 'beforeTurn' | 'beforeRequest' | 'beforeCall' | 'beforeUndo' | 'answer'>
+>;
 
 /** Why an adopted run and its task are cancelled if it cannot be claimed now: it waits for nothing. */
 export const PAUSED = { kind: 'paused', message: 'delivery is paused' } as const;
@@ -21,6 +23,7 @@ export class AdoptedRun {
     this.adopted = start({
       // Don't wait for the claim here: a model's words have no effects, and the user waits for them.
       beforeTurn: (turn) => this.#claim?.beforeTurn?.(turn),
+      beforeRequest: () => this.#claim?.beforeRequest?.(),
       beforeCall: async (call, context) => (await this.#claimed.promise)?.beforeCall?.(call, context),
       answer: async (request, context) => {
         const claim = await this.#claimed.promise;

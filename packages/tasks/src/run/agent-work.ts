@@ -158,9 +158,10 @@ function begin(work: AgentWork, { input = '', history, left, notice }: Start): R
 }
 
 /** Returns what earlier runs of the task have used. The calls that they left count when they run. */
-function toSpent({ holder }: AgentWork, left: readonly Call[] = []): { turns: number; calls: number; tokens: number } {
-  const { turns = 0, calls = 0, usage = NO_USAGE } = holder.activity.current ?? {};
-  return { turns, calls: Math.max(0, calls - left.length), tokens: usage.inputTokens + usage.outputTokens };
+function toSpent({ holder }: AgentWork, left: readonly Call[] = []) {
+  const { turns = 0, calls = 0, usage = NO_USAGE, spending } = holder.activity.current ?? {};
+  const tokens = usage.inputTokens + usage.outputTokens;
+  return { turns, calls: Math.max(0, calls - left.length), tokens, spending };
 }
 
 /** Follows a run in progress, and records it. The task ends when all its events are recorded. */

@@ -8,7 +8,7 @@ import {
   type Usage,
 } from '@whoa/core';
 import { addUsage } from '@whoa/core/internal';
-import type { TaskOutcome, TaskSummary } from '../task.ts';
+import type { TaskOutcome, TaskSpending, TaskSummary } from '../task.ts';
 import { entryFor, toErrorData } from './journal/entry.ts';
 
 /**
@@ -19,6 +19,7 @@ export function outcomeOfRun(outcome: Outcome, known: readonly Json[], before: U
   const base = {
     answer: outcome.text,
     usage: addUsage(before, outcome.usage),
+    ...(outcome.spending && { spending: withoutLimit(outcome.spending) }),
     ...toNewMessages(outcome.messages, known),
   };
   if (outcome.status === 'success') return { ...base, status: 'success' };
@@ -34,8 +35,18 @@ export function outcomeOfRun(outcome: Outcome, known: readonly Json[], before: U
 }
 
 /** Returns what the lost workers of a task had used. */
-export function usedBefore({ activity }: Pick<TaskSummary, 'activity'>): Pick<TaskOutcome, 'usage'> {
-  return activity?.usage === undefined ? {} : { usage: activity.usage };
+export function usedBefore({ activity }: Pick<TaskSummary, 'activity'>): Pick<TaskOutcome, 'usage' | 'spending'> {
+  const { usage, spending } = activity ?? {};
+  return { ...(usage && { usage }), ...(spending && { spending: spentAsReserved(spending) }) };
+}
+
+/** A request whose worker was lost counts as reserved. */
+export function spentAsReserved({ spent, estimated, reserved }: TaskSpending): TaskSpending {
+  return { spent: spent + reserved, estimated: estimated + reserved, reserved: 0 };
+}
+
+export function withoutLimit({ spent, estimated, reserved }: TaskSpending): TaskSpending {
+  return { spent, estimated, reserved };
 }
 
 /** Converts the result of a function. */

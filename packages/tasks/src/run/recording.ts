@@ -49,6 +49,11 @@ export function record(
       work.onEvent?.(event);
     },
     beforeTurn: () => work.check(),
+    // The `spending` event that reserves for the request is in the journal by now, but not yet in the store.
+    beforeRequest: async () => {
+      await work.holder.journal.flushWhole();
+      await work.checkHeld();
+    },
     beforeCall: boundary.beforeCall,
     answer: work.holder.questions.answerCall,
     // Wait for the flush: the `undo-start` event is in the journal by now, but not yet in the store.

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { createCompact } from './compact.ts';
 
 const signal = new AbortController().signal;
-const context = { signal, turn: 1 };
+const context = { signal, turn: 1, addUsage: () => {} };
 const user = (content: string): Message => ({ role: 'user', content });
 const call = (callId: string): Message => ({
   role: 'assistant',

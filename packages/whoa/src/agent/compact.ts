@@ -27,7 +27,7 @@ const HEADING = 'A summary of the conversation so far, which had become too long
  */
 export function createCompact(model: Model, contextTokens: number = CONTEXT_TOKENS): Compact {
   const summariser = createAgent({ name: 'summariser', model, instructions: INSTRUCTIONS });
-  return async (messages, { signal }) => {
+  return async (messages, { signal, addUsage }) => {
     if (countTokens(messages) < contextTokens * FULL) return messages;
     const start = findKeptStart(messages, contextTokens * KEPT);
     const older = messages.slice(0, start);
@@ -35,7 +35,8 @@ export function createCompact(model: Model, contextTokens: number = CONTEXT_TOKE
     // It may be too long itself: it may come from a model with a larger context window.
     const fitting = older.slice(findKeptStart(older, contextTokens * FULL));
     const transcript = fitting.map(describeMessage).join('\n\n');
-    const { status, text } = await summariser.run(transcript, { signal }).outcome;
+    const { status, text, usage } = await summariser.run(transcript, { signal }).outcome;
+    addUsage(usage);
     if (status !== 'success' || text === '') return messages;
     return [{ role: 'user', content: `${HEADING}\n\n${text}` }, ...messages.slice(start)];
   };

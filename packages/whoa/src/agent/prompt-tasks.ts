@@ -74,6 +74,7 @@ export function createPromptTasks({ config, values, system }: SessionAgentOption
           if (why !== undefined) throw new Error(why);
           return (await adopting).beforeTurn?.(turn);
         },
+        beforeRequest: async () => (await adopting).beforeRequest?.(),
         beforeCall: async (call, context) => (await adopting).beforeCall?.(call, context),
         beforeUndo: async (call) => (await adopting).beforeUndo?.(call),
         answer: async (request, context) => (await adopting).answer!(request, context),

@@ -23,6 +23,8 @@ export type AssistantPart =
 /** Model tokens, as the provider reported them. `isComplete: false`: a reply was cut off, so there may be more. */
 export interface Usage {
   readonly inputTokens: number;
+  /** How many of the input tokens the provider read from its cache. */
+  readonly cachedInputTokens?: number;
   readonly outputTokens: number;
   readonly isComplete: boolean;
 }
@@ -111,8 +113,10 @@ export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0, isComplete: tr
  * @returns The sum.
  */
 export function addUsage(a: Usage, b: Usage): Usage {
+  const cachedInputTokens = (a.cachedInputTokens ?? 0) + (b.cachedInputTokens ?? 0);
   return {
     inputTokens: a.inputTokens + b.inputTokens,
+    ...(cachedInputTokens > 0 && { cachedInputTokens }),
     outputTokens: a.outputTokens + b.outputTokens,
     isComplete: a.isComplete && b.isComplete,
   };

@@ -1,11 +1,13 @@
 import type { ModelPart } from '../reply/model.ts';
 import type { AssistantMessage, AssistantPart, ReplySource, StopReason, Usage } from './message.ts';
 
+type Counts = Partial<Omit<Usage, 'isComplete'>>;
+
 /** Builds a message from a streamed reply. It is a valid message at any moment. */
 export class ReplyBuilder {
   readonly #source: ReplySource;
   readonly #parts: AssistantPart[] = [];
-  #usage: { inputTokens?: number; outputTokens?: number } | undefined;
+  #usage: Counts | undefined;
   #stopReason: StopReason | undefined;
   #isThinking = false;
   #hasStarted = false;
@@ -78,6 +80,7 @@ export class ReplyBuilder {
       this.#usage || !isComplete
         ? {
             inputTokens: this.#usage?.inputTokens ?? 0,
+            ...(this.#usage?.cachedInputTokens && { cachedInputTokens: this.#usage.cachedInputTokens }),
             outputTokens: this.#usage?.outputTokens ?? 0,
             isComplete,
           }
@@ -102,8 +105,12 @@ function toCall({ callId, providerId, tool, input }: ModelPart & { type: 'call-e
 }
 
 /** Keeps only valid counts: a provider that reports nonsense has reported nothing. */
-function toCounts({ inputTokens, outputTokens }: { inputTokens?: number; outputTokens?: number }) {
-  return { ...(isCount(inputTokens) && { inputTokens }), ...(isCount(outputTokens) && { outputTokens }) };
+function toCounts({ inputTokens, cachedInputTokens, outputTokens }: Counts): Counts {
+  return {
+    ...(isCount(inputTokens) && { inputTokens }),
+    ...(isCount(cachedInputTokens) && { cachedInputTokens }),
+    ...(isCount(outputTokens) && { outputTokens }),
+  };
 }
 
 function isCount(value: unknown): value is number {

@@ -5,8 +5,10 @@ import type { Call } from '../../tool/call/call.ts';
 import { type Tool, toolsRule } from '../../tool/tool.ts';
 import { type AssistantMessage, addUsage, NO_USAGE, type Usage } from '../history/message.ts';
 import { describeTools, prepareMessages } from '../history/prepare.ts';
+import { countBytes } from '../spending/estimate.ts';
+import type { ModelIds } from '../spending/price.ts';
 import { type Model, type ModelError, modelRule } from './model.ts';
-import type { Planner, PlannerContext } from './planner.ts';
+import { PAID, type PaidContext, type PlannedRequests, type Planner, REQUESTS } from './planner.ts';
 import { ReplyError, streamReply } from './stream-reply.ts';
 
 /** How often and how long a failed model request is retried. */
@@ -49,7 +51,7 @@ export const MODEL_RULES: Rules<Pick<ModelPlannerOptions, 'model' | 'instruction
 };
 
 /** Creates the planner that asks a model. */
-export function createModelPlanner(given: ModelPlannerOptions): Planner {
+export function createModelPlanner(given: ModelPlannerOptions): Planner & { readonly [REQUESTS]: PlannedRequests } {
   const options = readSettings<ModelPlannerOptions>(given, {
     ...MODEL_RULES,
     model: required(modelRule),
@@ -60,7 +62,12 @@ export function createModelPlanner(given: ModelPlannerOptions): Planner {
   const retry: Retries['retry'] = { ...DEFAULT_RETRY, ...(options.retry as Partial<Retries['retry']> | undefined) };
   const tools = describeTools(options.tools);
   return {
-    async next(history, context) {
+    get [REQUESTS]() {
+      const fixedBytes = countBytes([instructions, tools]);
+      return { ids: toModelIds(model), fixedBytes, maxOutputTokens: model.maxOutputTokens };
+    },
+    async next(history, context: PaidContext) {
+      const paid = context[PAID];
       const request = {
         messages: prepareMessages(history),
         tools,
@@ -69,13 +76,13 @@ export function createModelPlanner(given: ModelPlannerOptions): Planner {
       let spent: Usage | undefined;
       for (let attempt = 1; ; attempt++) {
         try {
-          const message = spending(
-            await streamReply(model, request, { ...context, idleTimeoutMs: retry.idleTimeoutMs }),
-            spent,
-          );
+          const replied = await streamReply(model, request, { ...context, idleTimeoutMs: retry.idleTimeoutMs });
+          paid?.settle(replied.usage);
+          const message = spending(replied, spent);
           return { message, calls: findCalls(message) };
         } catch (error) {
           const failed = error as ReplyError;
+          paid?.settle(wasRefused(failed) ? 'unsent' : failed.partial.usage);
           const partial = spending(failed.partial, spent);
           if (failed.hasStarted) spent = partial.usage;
           const mayRetry = await waitToRetry(failed, attempt, { ...context, retry, world });
@@ -88,6 +95,16 @@ export function createModelPlanner(given: ModelPlannerOptions): Planner {
       }
     },
   };
+}
+
+/** The ids of a model that a price may be given for. */
+function toModelIds({ name, source }: Model): ModelIds {
+  return source?.model === undefined ? [name] : [name, source.model];
+}
+
+/** A provider that refuses a request with a status has charged nothing. One that breaks off may have. */
+function wasRefused({ cause, hasStarted }: ReplyError): boolean {
+  return !hasStarted && isModelError(cause) && cause.status !== undefined;
 }
 
 const NOTHING_SAID: AssistantMessage = { role: 'assistant', content: [], stopReason: 'aborted' };
@@ -103,13 +120,14 @@ interface Retries {
 }
 
 /** Waits until the request may be sent again. Returns whether it may. */
-async function waitToRetry(error: ReplyError, attempt: number, context: PlannerContext & Retries): Promise<boolean> {
+async function waitToRetry(error: ReplyError, attempt: number, context: PaidContext & Retries): Promise<boolean> {
   const { token, world, emit } = context;
   const delayMs = delayBefore(error, attempt, context);
   if (delayMs === undefined) return false;
   emit({ type: 'turn-retry', attempt, delayMs, error: error.message });
   try {
     await sleep(delayMs, { clock: world.clock, token });
+    await context[PAID]?.again();
     return true;
   } catch {
     return false;

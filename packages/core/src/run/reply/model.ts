@@ -7,6 +7,8 @@ export interface Model {
   readonly name: string;
   /** Added to every message it creates. */
   readonly source?: ReplySource;
+  /** The longest reply that its requests allow, if they limit it. */
+  readonly maxOutputTokens?: number | undefined;
   /**
    * Streams one reply. When the signal fires, stop immediately and close the connection; whatever is thrown then counts
    * as "stopped". Throw any other failure as a `ModelError`. Don't retry: the run does that.
@@ -67,7 +69,12 @@ export type ModelPart =
       readonly input: unknown;
     }
   /** Model tokens of this reply so far. A later one replaces an earlier one, field by field. */
-  | { readonly type: 'usage'; readonly inputTokens?: number; readonly outputTokens?: number }
+  | {
+      readonly type: 'usage';
+      readonly inputTokens?: number;
+      readonly cachedInputTokens?: number;
+      readonly outputTokens?: number;
+    }
   | { readonly type: 'finish'; readonly stopReason: Exclude<StopReason, 'aborted'> };
 
 /** Thrown when a provider refused a request, or its connection broke. `isRetryable` says whether a retry may help. */

@@ -1,7 +1,9 @@
 import type { StopEvent } from '../../stop/stop-events.ts';
 import type { UndoState } from '../../tool/call/nested.ts';
 import type { CallEvent } from '../../tool/events.ts';
+import type { RaisableLimit } from '../budget-question.ts';
 import type { AssistantMessage, Message, UserMessage } from '../history/message.ts';
+import type { Spending } from '../spending/account.ts';
 import type { Outcome } from './outcome.ts';
 
 /** Events while a reply is created. */
@@ -19,6 +21,12 @@ type OwnEvent =
   | { readonly type: 'turn-end'; readonly turn: number; readonly message: AssistantMessage }
   | StopEvent
   | { readonly type: 'steer-delivered'; readonly message: UserMessage }
+  /** What the run has spent has changed, or what its requests in progress may cost. Only with `budgets.usd`. */
+  | ({ readonly type: 'spending' } & Spending)
+  /** A limit was reached, and a person is asked for more. */
+  | { readonly type: 'budget-asked'; readonly limit: RaisableLimit; readonly text: string }
+  /** `more` is 0 for no. */
+  | { readonly type: 'budget-answered'; readonly limit: RaisableLimit; readonly more: number }
   /** The history was shortened; `messages` is the new history. */
   | {
       readonly type: 'history-compacted';

@@ -1,6 +1,7 @@
 import type { CancelReason } from '../../stop/token/reason.ts';
 import type { CallResult } from '../../tool/result.ts';
 import type { Message, Usage, UserMessage } from '../history/message.ts';
+import type { Spending } from '../spending/account.ts';
 import type { StopReport } from './report.ts';
 
 interface OutcomeBase {
@@ -12,6 +13,8 @@ interface OutcomeBase {
   readonly messages: readonly Message[];
   readonly calls: readonly CallResult[];
   readonly usage: Usage;
+  /** What it cost, with `budgets.usd`. */
+  readonly spending?: Spending;
   readonly turns: number;
   /** Messages passed to `steer` that the run did not read. */
   readonly undelivered: readonly UserMessage[];

@@ -35,14 +35,28 @@ export interface NestedRun {
   withoutUndo?(): readonly { readonly callId: string; readonly tool: string }[];
 }
 
+/** The accounts of a run, as its calls see them. */
+interface RunRequests {
+  /** A user is being asked for more: no call starts meanwhile. */
+  readonly isAsking: boolean;
+  open(token: CancellationToken): Promise<void>;
+}
+
 /** A run as seen by the runs inside its calls. */
 export interface ParentRun {
   /** Their usage counts as their parent's. */
-  readonly addUsage: (usage: { inputTokens: number; outputTokens: number; isComplete: boolean }) => void;
+  readonly addUsage: (usage: {
+    inputTokens: number;
+    cachedInputTokens?: number;
+    outputTokens: number;
+    isComplete: boolean;
+  }) => void;
   /** Whether the parent undoes what they did, so that they need not. */
   readonly undoes: () => boolean;
   /** Reports something that was asked to end and has not yet, so that the parent can name it. */
   readonly leaveRunning: (name: string, ended: PromiseLike<unknown>, waitMs?: number) => void;
+  /** What their requests are paid from, if a limit in money is set around them. */
+  readonly requests?: RunRequests | undefined;
   /** The calls that the parent is inside of, outermost first. */
   readonly path?: readonly { readonly callId: string; readonly tool: string }[];
 }

@@ -27,7 +27,8 @@ const NO_KEYS: readonly string[] = [];
 function prepare(call: LiveCall, scope: CallScope): Prepared | Promise<Prepared> {
   const input = parseInput(call.tool.inputSchema, call.call.input);
   const isAsking = call.tool.needsApproval !== undefined || call.tool.answeredBy !== undefined;
-  const mayWait = isPromiseLike(input) || scope.beforeCall !== undefined || isAsking;
+  const mayWait =
+    isPromiseLike(input) || scope.beforeCall !== undefined || isAsking || scope.parent?.requests?.isAsking;
   const mustWait = mayWait || needsYes(call, input, scope);
   return mustWait ? waitForYes(call, input, scope) : { input, keys: findKeys(call, input) };
 }
@@ -78,6 +79,7 @@ async function waitForYes(wanted: LiveCall, parsed: unknown, scope: CallScope): 
   const shown = isAsked ? await askForApproval({ ...request, effects }, wanted, scope) : undefined;
   const answer = tool.answeredBy && (await prepareAnswer(request, wanted, scope));
   waiting.throwIfCancelled();
+  if (scope.parent?.requests?.isAsking) await scope.parent.requests.open(waiting);
   await scope.beforeCall?.(call, { tool, signal: waiting.signal, effectKey: wanted.effectKey });
   return { input, keys: findKeys(wanted, input), shown, answer };
 }

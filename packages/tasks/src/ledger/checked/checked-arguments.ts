@@ -56,11 +56,14 @@ const MAX_ERROR_BYTES = 4_096;
 
 /** Checks an activity, and returns the text to keep. */
 export function checkActivity(activity: TaskActivity, { epoch }: ClaimRef): string {
-  const { turns, calls, usage, providerWait } = activity;
-  const { inputTokens = 0, outputTokens = 0 } = usage ?? {};
+  const { turns, calls, usage, spending, providerWait } = activity;
+  const { inputTokens = 0, cachedInputTokens = 0, outputTokens = 0 } = usage ?? {};
+  const { spent = 0, estimated = 0, reserved = 0 } = spending ?? {};
   const { error = '', since = 0, attempts = 0 } = providerWait ?? {};
   checkSize('activity.providerWait.error', error, MAX_ERROR_BYTES);
-  for (const [name, value] of Object.entries({ turns, calls, inputTokens, outputTokens, since, attempts })) {
+  const tokens = { inputTokens, cachedInputTokens, outputTokens };
+  const counts = { turns, calls, ...tokens, spent, estimated, reserved, since, attempts };
+  for (const [name, value] of Object.entries(counts)) {
     if (Number.isSafeInteger(value) && value >= 0) continue;
     throw new RangeError(`activity.${name}: expected a whole number from 0, got ${value}`);
   }

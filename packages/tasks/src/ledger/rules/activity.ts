@@ -1,8 +1,17 @@
+import { NO_USAGE } from '@whoa/core/internal';
 import type { ProviderWait, TaskActivity } from '../../task.ts';
 
 /** Returns an activity as one short text for a store to keep, with the epoch of the claim that wrote it. */
-export function serializeActivity({ turns, calls, usage, providerWait }: TaskActivity, epoch: number): string {
-  const spent = usage === undefined ? [] : [usage.inputTokens, usage.outputTokens, usage.isComplete ? 1 : 0];
+export function serializeActivity(
+  { turns, calls, usage, spending, providerWait }: TaskActivity,
+  epoch: number,
+): string {
+  const used = usage ?? (spending && NO_USAGE);
+  const spent = used === undefined ? [] : [used.inputTokens, used.outputTokens, used.isComplete ? 1 : 0];
+  const cached = usage?.cachedInputTokens ?? 0;
+  // Older releases ignore these.
+  if (cached > 0 || spending !== undefined) spent.push(cached);
+  if (spending !== undefined) spent.push(spending.spent, spending.estimated, spending.reserved);
   const wait = providerWait === undefined ? [] : [WAIT + JSON.stringify(providerWait)];
   return [epoch, turns, calls, ...spent, ...wait].join(' ');
 }
@@ -21,14 +30,23 @@ export function parseActivity(
   { epoch, endedAt }: { readonly epoch: number; readonly endedAt?: number | undefined },
 ): TaskActivity {
   const [numbers = '', ...wait] = kept.split(` ${WAIT}`);
-  const [writtenIn = 0, turns, calls, inputTokens, outputTokens, complete] = numbers.split(' ').map(Number);
+  const [writtenIn = 0, turns, calls, inputTokens, outputTokens, complete, cached = 0, ...money] = numbers
+    .split(' ')
+    .map(Number);
+  const [spent, estimated = 0, reserved = 0] = money;
   const isPutOff = endedAt === undefined && writtenIn + 1 === epoch && wait.length > 0;
   return {
     turns: turns!,
     calls: calls!,
     ...(inputTokens !== undefined && {
-      usage: { inputTokens, outputTokens: outputTokens!, isComplete: complete === 1 },
+      usage: {
+        inputTokens,
+        ...(cached > 0 && { cachedInputTokens: cached }),
+        outputTokens: outputTokens!,
+        isComplete: complete === 1,
+      },
     }),
+    ...(spent !== undefined && { spending: { spent, estimated, reserved } }),
     ...(isPutOff && { providerWait: JSON.parse(wait.join(` ${WAIT}`)) as ProviderWait }),
   };
 }

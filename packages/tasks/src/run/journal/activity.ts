@@ -1,7 +1,8 @@
 import type { Usage } from '@whoa/core';
 import type { AssistantMessage } from '@whoa/core/internal';
 import { addUsage, NO_USAGE } from '@whoa/core/internal';
-import type { ProviderWait, TaskActivity } from '../../task.ts';
+import type { ProviderWait, TaskActivity, TaskSpending } from '../../task.ts';
+import { spentAsReserved, withoutLimit } from '../outcome.ts';
 import type { PostponedTurn } from './journal-event.ts';
 
 /** The parts of a run's events that are counted. */
@@ -18,6 +19,7 @@ export class ActivityCounter {
   #calls: number;
   #usage: Usage | undefined;
   #wait: ProviderWait | undefined;
+  #spending: TaskSpending | undefined;
   /** A reply is being written: what it uses is not known yet. */
   #isReplying = false;
   /** Something was counted. TaskHandler that is not an agent counts nothing. */
@@ -27,6 +29,7 @@ export class ActivityCounter {
     this.#turns = before?.turns ?? 0;
     this.#calls = before?.calls ?? 0;
     this.#usage = before?.usage;
+    this.#spending = before?.spending && spentAsReserved(before.spending);
     this.#isUsed = before !== undefined;
   }
 
@@ -34,10 +37,15 @@ export class ActivityCounter {
     if (!this.#isUsed) return undefined;
     const usage = this.#isReplying ? { ...(this.#usage ?? NO_USAGE), isComplete: false } : this.#usage;
     const counts = { turns: this.#turns, calls: this.#calls };
-    return { ...counts, ...(usage && { usage }), ...(this.#wait && { providerWait: this.#wait }) };
+    const money = this.#spending && { spending: this.#spending };
+    return { ...counts, ...(usage && { usage }), ...money, ...(this.#wait && { providerWait: this.#wait }) };
   }
 
   note(event: Counted): void {
+    if (event.type === 'spending') {
+      this.#isUsed = true;
+      this.#spending = withoutLimit(event as unknown as TaskSpending);
+    }
     if (event.type === 'turn-start') {
       this.#isUsed = true;
       this.#isReplying = true;
@@ -62,8 +70,13 @@ export class ActivityCounter {
     if (event.type !== 'turn-end') return;
     const { usage } = (event.message ?? {}) as Partial<AssistantMessage>;
     if (usage === undefined) return;
-    const { inputTokens, outputTokens, isComplete } = usage;
-    const used = { inputTokens: toCount(inputTokens), outputTokens: toCount(outputTokens), isComplete };
+    const { inputTokens, cachedInputTokens = 0, outputTokens, isComplete } = usage;
+    const [input, cached, output] = [inputTokens, cachedInputTokens, outputTokens].map(toCount) as [
+      number,
+      number,
+      number,
+    ];
+    const used = { inputTokens: input, cachedInputTokens: cached, outputTokens: output, isComplete };
     this.#usage = addUsage(this.#usage ?? NO_USAGE, used);
   }
 }
