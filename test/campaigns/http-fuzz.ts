@@ -115,7 +115,7 @@ export async function fuzzTaskApi({ store, requests, seed }: FuzzOptions): Promi
   const { token, sha256 } = createToken();
   const login = createLogin();
   const tokens = createTokenAuthenticator([
-    { sha256, tenant: 'acme', name: 'fuzz', rights: [...USER_RIGHTS, 'operate'] },
+    { sha256, tenant: 'acme', name: 'fuzz', rights: [...USER_RIGHTS, 'operate', 'halt'] },
   ]);
   const limits = { requestsPerSecond: 1e9, requestsBurst: 1e9, maxBodyBytes: 50_000 };
   const errors: unknown[] = [];

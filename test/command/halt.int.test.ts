@@ -42,7 +42,7 @@ export default defineConfig({
 });
 `;
 
-const NO_SCOPE = 'nothing was halted: expected --agent NAME or --tenant NAME';
+const NO_SCOPE = 'nothing was halted: expected --all, --agent NAME or --tenant NAME';
 
 interface Receipt {
   readonly store: string;
@@ -135,6 +135,53 @@ describe.each(storeKinds)('a halt on $name', (kind) => {
   }, 180_000);
 });
 
+test.each(storeKinds)(
+  'a halt of all on $name counts every tenant, holds for tenants that come later, and ends with a resume of all',
+  async (kind) => {
+    const shared = await kind.open();
+    onTestFinished(() => shared[Symbol.asyncDispose]());
+    const { location } = shared;
+    await using store = openStore(location);
+    const config = location.startsWith('{') ? location : JSON.stringify({ backend: 'sqlite', file: location });
+    const home = createHome({ 'config/whoa/whoa.config.ts': CONFIG.replace('STORE', () => config) });
+    onTestFinished(() => home[Symbol.dispose]());
+    const worker = startCommand(home, ['worker', '--sandbox', 'none', '--yes', '--concurrency', '5']);
+    await worker.waitFor({ type: 'working' });
+    const create = async (agent: string, tenant: string): Promise<string> =>
+      ((await store.create({ tenant, agent, input: 'go' })) as { task: { id: string } }).task.id;
+    const status = async (id: string, tenant: string) => (await store.get({ tenant, id }))?.status;
+    const [acme, globex, deaf] = [
+      await create('quick', 'acme'),
+      await create('quick', 'globex'),
+      await create('deaf', 'initech'),
+    ];
+    await until(async () => JSON.stringify(await store.read({ tenant: 'initech', id: deaf })).includes('"call-start"'));
+    await until(
+      async () => (await status(acme, 'acme')) === 'running' && (await status(globex, 'globex')) === 'running',
+    );
+
+    const first = startCommand(home, ['halt', '--all', '--timeout', '3s']);
+    expect(await first.closed).toEqual([1, null]);
+    expect(first.lines).toMatchObject([
+      { all: true, isQuiet: false, stopped: 3, left: 1, others: 0, running: [{ id: deaf, tenant: 'initech' }] },
+    ]);
+    expect([await status(acme, 'acme'), await status(globex, 'globex')]).toEqual(['cancelled', 'cancelled']);
+    const later = await create('quick', 'a-tenant-that-came-later');
+    home.folder.write('config/whoa/over', '');
+    const second = startCommand(home, ['halt', '--all', '--timeout', '60s']);
+    expect(await second.closed).toEqual([0, null]);
+    expect(second.lines).toMatchObject([{ isQuiet: true, stopped: 1, left: 0, running: [] }]);
+    expect(await status(later, 'a-tenant-that-came-later')).toBe('cancelled');
+    const held = await create('quick', 'another');
+    expect((await tryClaim(store, held)).result).toBe('waiting');
+    const resumed = startCommand(home, ['resume', '--all']);
+    expect([await resumed.closed, resumed.errors()]).toEqual([[0, null], '']);
+    await until(async () => (await status(held, 'another')) === 'running');
+    expect(await startCommand(home, ['halt', '--all', '--timeout', '60s']).closed).toEqual([0, null]);
+  },
+  180_000,
+);
+
 test('a halt names its scope and its store, says what else runs there, and how the pause ends', async () => {
   const home = createHome();
   onTestFinished(() => home[Symbol.dispose]());
@@ -160,6 +207,7 @@ test('a halt names its scope and its store, says what else runs there, and how t
   expect(elsewhere).toMatchObject({ status: 0 });
   expect(elsewhere.stdout).toContain(`0 tasks of tenant acme were stopped in ${own};`);
   expect(elsewhere.stdout).toMatch(/Nothing of tenant acme runs\.\n$/);
+  expect(elsewhere.stderr).toContain('whoa.config.mjs in this folder was not read, and may specify another store');
   expect(runner.live).toBe(2);
 
   expect((await home.main(['halt', ...config])).stderr).toContain(`lists what is in ${file}`);
@@ -169,7 +217,27 @@ test('a halt names its scope and its store, says what else runs there, and how t
     `0 tasks of tenant local were stopped in ${file}; new ones wait until: whoa resume --tenant local --config whoa.config.mjs\n` +
       'Nothing of tenant local runs; 2 other tasks run in this store.\n',
   );
+  const both = await home.main(['halt', '--all', '--tenant', 'acme', ...config]);
+  expect(both).toMatchObject({ status: 2, stdout: '' });
+  expect(both.stderr).toContain('--all and --tenant cannot be combined');
   const all = await home.main(['halt', '--agent', 'writer', '--mode', 'kill', ...config]);
   expect(all).toMatchObject({ status: 0 });
   expect(all.stdout).toMatch(/^2 tasks of agent writer were stopped in .*\nNothing of agent writer runs\.\n$/);
+
+  await home.main(['resume', '--agent', 'writer', ...config]);
+  const last = await runner.start({ tenant: 'acme', agent: 'writer', input: 'go' });
+  last.response.catch(() => {});
+  await until(() => Promise.resolve(runner.live === 1));
+  const everything = await home.main(['halt', '--all', '--mode', 'kill', ...config]);
+  expect(everything).toMatchObject({ status: 0 });
+  expect(everything.stdout).toBe(
+    `1 task of all agents and tenants was stopped in ${file}; new ones wait until: whoa resume --all --config whoa.config.mjs\n` +
+      `Nothing of all agents and tenants runs in ${file}.\n`,
+  );
+  // Each program that waits says so, and how the wait ends.
+  home.folder.write('hi.json', '[["hi"]]');
+  const run = await home.main(['run', '--model', 'scripted:hi.json', 'hi', ...config]);
+  expect(run.stderr).toContain(
+    'everything is paused, so no task starts; to end the pause: whoa resume --all --config whoa.config.mjs',
+  );
 });

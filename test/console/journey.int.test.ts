@@ -75,6 +75,28 @@ test('a stop from the list gets harder with each press', async () => {
   await page.getByText('Waited for, because it must not be interrupted.').waitFor();
 });
 
+test('everything is halted from a phone, after a typed confirmation, and resumed', async () => {
+  const ids = await Promise.all([1, 2].map((n) => rig.start('talker', `Story of halt ${n}`)));
+  const page = await rig.open('', { width: 390, height: 800 });
+  for (const id of ids) await expect.poll(async () => (await rig.client.get(id))?.status).toBe('running');
+  await page.getByRole('button', { name: 'Halt…' }).click();
+  const button = page.getByRole('button', { name: 'Halt everything' });
+  expect(await button.isDisabled()).toBe(true);
+  await page.getByLabel('Type halt to confirm').fill('Halt ');
+  await button.click();
+  await page.getByText('Nothing runs.').waitFor();
+  for (const id of ids) expect((await rig.client.get(id))?.status).toBe('cancelled');
+  await page.getByText('Everything is paused: no task starts.').waitFor();
+  const later = await rig.start('talker', 'A story that waits');
+  await expect.poll(() => page.getByText('A story that waits').count()).toBe(1);
+  expect((await rig.client.get(later))?.status).toBe('init');
+  expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  await page.getByRole('button', { name: 'Resume everything' }).click();
+  await expect.poll(async () => (await rig.client.get(later))?.status).toBe('running');
+  expect((await rig.client.queues()).paused).toEqual([]);
+  await rig.client.cancel(later, { mode: 'kill' });
+});
+
 test('tasks are stopped by filter, after a dry run', async () => {
   const page = await rig.open('?agent=talker');
   const ids = await Promise.all([1, 2, 3].map((n) => rig.start('talker', `Story ${n}`)));

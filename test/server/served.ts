@@ -20,7 +20,11 @@ const PEOPLE = {
   reader: { tenant: 'acme', rights: ['read'] },
   starter: { tenant: 'acme', rights: ['start'] },
   nothing: { tenant: 'acme', rights: [] },
-  operator: { tenant: 'operations', rights: [...USER_RIGHTS, 'operate'] },
+  operator: { tenant: 'operations', rights: [...USER_RIGHTS, 'operate', 'halt'] },
+  /** Operates, and may not halt. */
+  onCall: { tenant: 'operations', rights: [...USER_RIGHTS, 'operate'] },
+  /** Has the right to halt, and sees one tenant only. */
+  halter: { tenant: 'acme', rights: [...USER_RIGHTS, 'halt'] },
 } as const satisfies Record<string, { tenant: string; rights: readonly Right[] }>;
 
 export type Person = keyof typeof PEOPLE;

@@ -43,6 +43,7 @@ export type { AnswerReceipt, Question } from './question.ts';
 export { cancelTasks } from './operate/cancel-tasks.ts';
 export { requeueTask, type RequeueReceipt, listPoisonTasks } from './operate/requeue.ts';
 export { eraseRecords, type EraseTarget, type EraseReceipt } from './operate/erase.ts';
+export { haltTasks, type HaltReceipt } from './operate/halt.ts';
 export { readFleetLoad, type FleetLoad } from './operate/fleet.ts';
 export type { TaskCounts, PageRequest, PauseTarget } from './overview.ts';
 

@@ -26,7 +26,7 @@ export interface OperatorStore {
   questions(page: PageRequest & { readonly tenant: string }): Promise<QuestionPage>;
 
   /**
-   * Stops or resumes the delivery of an agent's or a tenant's tasks. Tasks that run continue, new ones are accepted and
+   * Stops or resumes the delivery of an agent's, a tenant's or all tasks. Tasks that run continue, new ones are accepted and
    * wait, and cancels work as always.
    */
   pause(target: PauseTarget, isPaused: boolean): Promise<void>;
@@ -98,8 +98,8 @@ export interface QuestionPage {
   readonly next?: string;
 }
 
-/** The deliveries that can be paused: all tasks of one agent, or all tasks of one tenant. */
-export type PauseTarget = { readonly agent: string } | { readonly tenant: string };
+/** The deliveries that can be paused: one agent's tasks, one tenant's, or all, including those of tenants that come later. */
+export type PauseTarget = { readonly agent: string } | { readonly tenant: string } | { readonly all: true };
 
 /** The tasks of one tenant that are ready for one agent. Under `*`, those that any worker can settle. */
 export interface Queue {

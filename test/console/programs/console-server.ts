@@ -13,7 +13,9 @@ import { openStore } from '../../tasks/open-store.ts';
 
 const [location = '', port = '0', sha256 = ''] = process.argv.slice(2);
 const store = openStore(location);
-const tokens = createTokenAuthenticator([{ sha256, tenant: 'acme', name: 'ann', rights: [...USER_RIGHTS, 'operate'] }]);
+const tokens = createTokenAuthenticator([
+  { sha256, tenant: 'acme', name: 'ann', rights: [...USER_RIGHTS, 'operate', 'halt'] },
+]);
 const login = createLogin({ tokens });
 const limits = { maxStreams: 1_000, requestsPerSecond: 1_000, requestsBurst: 1_000 };
 const access = createAccess({ authenticate: combineAuthenticators(tokens, login.authenticate), limits });

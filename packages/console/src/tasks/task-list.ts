@@ -1,5 +1,5 @@
 import type { TaskClient } from '@whoa/server/task-client';
-import type { ListPage, TaskCounts, TaskStatus, TaskSummary } from '@whoa/tasks';
+import type { ListPage, PauseTarget, TaskCounts, TaskStatus, TaskSummary } from '@whoa/tasks';
 import type { WorkerPage } from '@whoa/tasks/internal';
 import { describeError, isLoggedOut } from '../api/session.ts';
 import { Listeners } from '../model/listeners.ts';
@@ -26,6 +26,8 @@ export interface TaskListState {
   readonly isLoaded: boolean;
   readonly counts?: TaskCounts;
   readonly workers?: WorkerPage;
+  /** Deliveries that are paused, as far as this user may see them. */
+  readonly paused?: readonly PauseTarget[];
   /** Why the list is not live, and since when it is as it was. */
   readonly problem?: { readonly code: string; readonly message: string; readonly since: number };
 }
@@ -118,13 +120,14 @@ export class TaskList {
     const { client, withWorkers } = this.#options;
     try {
       const pages = this.#page === 0 ? [undefined] : [undefined, this.#cursors[this.#page]];
-      const [counts, workers] = await Promise.all([
+      const [counts, workers, queues] = await Promise.all([
         client.counts(),
         withWorkers ? client.workers({ limit: WORKERS }) : undefined,
+        withWorkers ? client.queues({ limit: 1 }) : undefined,
         ...pages.map((cursor) => this.#load(cursor)),
       ]);
       this.#failures = 0;
-      this.#publish({ isLoaded: true, counts, ...(workers && { workers }) });
+      this.#publish({ isLoaded: true, counts, ...(workers && { workers }), ...(queues && { paused: queues.paused }) });
     } catch (error) {
       this.#fail(error);
     }

@@ -5,6 +5,7 @@ import { type ShownStatus, STATUS_LABELS } from '../model/shown-status.ts';
 import type { PageProps } from '../page/page-props.ts';
 import { Button, LoadingRows, StateCard, Status, useLive, useTitle } from '../page/parts.tsx';
 import { Filters, StatusCounts } from './filters.tsx';
+import { HaltPanel, PausedNotes } from './halt-panel.tsx';
 import { Overview } from './overview.tsx';
 import { StopByFilter } from './stop-by-filter.tsx';
 import { TaskList, type TaskListState } from './task-list.ts';
@@ -30,6 +31,9 @@ export function TasksPage({ me, tenant, onLoggedOut }: PageProps): ReactNode {
   );
   const state = useLive(list);
   const [isStopping, setStopping] = useState(false);
+  const [isHalting, setHalting] = useState(false);
+  const mayHalt = isOperator && me.rights.includes('halt');
+  const haltTarget = agent !== undefined ? { agent } : tenant !== undefined ? { tenant } : { all: true as const };
   // A stop by filter is about one tenant.
   const isMixed = isAll && state.tasks.some((task) => task.tenant !== me.tenant);
   const shown = state.tasks.filter(filter.matches);
@@ -60,7 +64,22 @@ export function TasksPage({ me, tenant, onLoggedOut }: PageProps): ReactNode {
               Stop by filter…
             </Button>
           )}
+          {mayHalt && (
+            <Button look="so" aria-expanded={isHalting} onClick={() => setHalting(!isHalting)}>
+              Halt…
+            </Button>
+          )}
         </div>
+        {isHalting && (
+          <HaltPanel
+            client={client}
+            key={JSON.stringify(haltTarget)}
+            target={haltTarget}
+            onClose={() => setHalting(false)}
+            onDone={() => list.refresh()}
+          />
+        )}
+        <PausedNotes client={client} paused={state.paused ?? []} onDone={() => list.refresh()} />
         <Overview state={state} />
         <StatusCounts counts={state.counts} filter={filter} />
         <Filters filter={filter} agents={me.agents ?? []} client={client} isOperator={isOperator} />

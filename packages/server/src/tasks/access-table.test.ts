@@ -32,6 +32,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'get /v1/fleet': undefined,
   'get /v1/queues': undefined,
   'post /v1/pause': { target: { agent: 'assistant' }, paused: true },
+  'post /v1/halt': { target: { tenant: 'nobody-has-this-name' } },
   'post /v1/tasks/{id}/requeue': {},
   'post /v1/erase': { tenant: 'nobody-has-this-name' },
   'get /metrics': undefined,
@@ -127,7 +128,7 @@ test.each(guarded.map((route) => [describeRoute(route), route] as const))(
         ? ['nothing', 'starter']
         : route.right === 'start'
           ? ['nothing', 'reader']
-          : route.right === 'operate'
+          : route.right === 'operate' || route.right === 'halt'
             ? ['nothing', 'reader', 'starter', 'ann', 'bob']
             : ['nothing', 'reader', 'starter'];
     for (const person of without) {
@@ -140,7 +141,7 @@ test.each(guarded.map((route) => [describeRoute(route), route] as const))(
 );
 
 /** The routes for one tenant. */
-const ofTenant = guarded.filter(({ right }) => right !== 'operate');
+const ofTenant = guarded.filter(({ right }) => right !== 'operate' && right !== 'halt');
 
 test.each(ofTenant.map((route) => [describeRoute(route), route] as const))(
   '%s: another tenant finds nothing',
@@ -167,7 +168,11 @@ test.each(ofTenant.map((route) => [describeRoute(route), route] as const))(
 
 test.each(guarded.map((route) => [describeRoute(route), route] as const))('%s: who may, may', async (name, route) => {
   const { ask, line, errors } = await setUp();
-  const answer = await ask(route.right === 'operate' ? 'operator' : 'ann', line(route), BODIES[name]);
+  const answer = await ask(
+    route.right === 'operate' || route.right === 'halt' ? 'operator' : 'ann',
+    line(route),
+    BODIES[name],
+  );
   // The task has ended, so these are rejected as too late, which also counts as authorized.
   expect([200, 201, 202, 409]).toContain(answer.status);
   expect(errors).toEqual([]);

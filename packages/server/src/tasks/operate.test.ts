@@ -45,6 +45,28 @@ test('an operator sees the fleet and its queues, and pauses and resumes an agent
   expect((await served.ask('operator', 'GET /v1/queues?cursor=x')).status).toBe(400);
 });
 
+test('a halt of all stops every tenant, and needs both rights', async () => {
+  const served = serve();
+  const ids = ['acme', 'other'].map((tenant) => served.store.create({ tenant, agent: 'assistant', input: 'hello' }));
+  await Promise.all(ids);
+  const target = { all: true } as const;
+  for (const who of ['onCall', 'halter', 'ann'] as const)
+    expect((await served.ask(who, 'POST /v1/halt', { target })).status, who).toBe(403);
+  expect((await served.store.queues()).paused).toEqual([]);
+  expect(served.audited).toEqual([]);
+  const receipt = await createClient(served, 'operator').halt(target, { reason: 'fire' });
+  expect(receipt).toMatchObject({ target, isQuiet: true, stopped: 2, left: 0, running: [], waiting: 0, others: 0 });
+  const [task] = (await served.store.list({ tenant: 'other' })).tasks;
+  expect(task).toMatchObject({
+    status: 'cancelled',
+    outcome: { reason: { by: 'operator', via: 'halt', message: 'fire' } },
+  });
+  expect((await served.store.queues()).paused).toEqual([target]);
+  expect(served.audited).toMatchObject([{ type: 'halt', actor: 'operator', target: 'all', result: 'halted' }]);
+  for (const wrong of [{}, { all: false }, { all: true, tenant: 'acme' }])
+    expect((await served.ask('operator', 'POST /v1/halt', { target: wrong })).status).toBe(400);
+});
+
 test('a failed task is requeued by its tenant or an operator, once', async () => {
   const served = serve();
   const id = await createFailed(served.store);

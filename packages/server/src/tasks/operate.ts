@@ -1,14 +1,27 @@
 import { z } from '@hono/zod-openapi';
-import { eraseRecords, type PauseTarget, type RequeueReceipt, readFleetLoad, requeueTask } from '@whoa/tasks';
+import {
+  eraseRecords,
+  haltTasks,
+  type PauseTarget,
+  type RequeueReceipt,
+  readFleetLoad,
+  requeueTask,
+} from '@whoa/tasks';
+import { may, refuseRight } from '../http/access/access.ts';
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { HttpError, refuseCursor, unknownTask } from '../http/http-error.ts';
 import { COUNT, MOMENT, NAME, TASK, TASK_PARAMS } from '../http/schemas.ts';
+import { REASON_TEXT } from './cancel.ts';
 
 const MAX_QUEUES = 1_000;
-/** The longest that an erasure waits for running tasks: proxies give up on longer requests. */
-const MAX_ERASE_MS = 30_000;
+/** The longest that a request waits for running tasks: proxies give up on longer ones. */
+const MAX_WAIT_MS = 30_000;
 
-const TARGET = z.union([z.strictObject({ agent: NAME }), z.strictObject({ tenant: NAME })]);
+const TARGET = z.union([
+  z.strictObject({ agent: NAME }),
+  z.strictObject({ tenant: NAME }),
+  z.strictObject({ all: z.literal(true) }),
+]);
 
 const FLEET = z
   .object({
@@ -54,6 +67,28 @@ const ERASED = z
   })
   .openapi('Erased');
 
+const HALTED = z
+  .object({
+    target: TARGET,
+    isQuiet: z.boolean().openapi({ description: 'Nothing of the target runs. If not, send the request again.' }),
+    stopped: COUNT.openapi({ description: 'Tasks that this request stopped.' }),
+    left: COUNT.openapi({ description: 'Tasks of the target that still run.' }),
+    running: z.array(
+      z.object({
+        id: z.string(),
+        tenant: z.string(),
+        agent: z.string(),
+        status: z.string(),
+        until: MOMENT.optional().openapi({
+          description: 'When it will have ended at the latest, if its worker lives.',
+        }),
+      }),
+    ),
+    waiting: COUNT.openapi({ description: 'Tasks that wait for an answer, and stay.' }),
+    others: COUNT.openapi({ description: 'Tasks outside the target that run.' }),
+  })
+  .openapi('Halted');
+
 export const OPERATE_ENDPOINTS: readonly Endpoint[] = [
   defineEndpoint({
     method: 'get',
@@ -87,15 +122,40 @@ export const OPERATE_ENDPOINTS: readonly Endpoint[] = [
     method: 'post',
     path: '/v1/pause',
     right: 'operate',
-    summary: 'Pauses or resumes delivery of an agent’s or a tenant’s tasks. Running tasks continue.',
+    summary: 'Pauses or resumes delivery of an agent’s, a tenant’s or all tasks. Running tasks continue.',
     body: z.strictObject({ target: TARGET, paused: z.boolean() }),
     responses: { 200: { description: 'Done.', schema: z.object({ target: TARGET, paused: z.boolean() }) } },
     async handle({ principal, tenant, body: { target, paused } }, { store, access }) {
-      await store.pause(target as PauseTarget, paused);
-      const named = 'agent' in target ? `agent ${target.agent}` : `tenant ${target.tenant}`;
+      await store.pause(target, paused);
+      const named = describeTarget(target);
       const answer = paused ? 'paused' : 'resumed';
       access.audit(principal, { type: 'pause', tenant, target: named, result: answer });
       return Response.json({ target, paused });
+    },
+  }),
+  defineEndpoint({
+    method: 'post',
+    path: '/v1/halt',
+    right: 'halt',
+    summary: 'Pauses delivery of an agent’s, a tenant’s or all tasks, stops them, and waits until none runs.',
+    body: z.strictObject({
+      target: TARGET,
+      mode: z.enum(['graceful', 'now', 'kill']).default('now'),
+      reason: REASON_TEXT,
+      parked: z.boolean().default(false).openapi({ description: 'Also stops tasks that only wait for an answer.' }),
+      waitMs: z.number().int().min(0).max(MAX_WAIT_MS).default(MAX_WAIT_MS),
+    }),
+    responses: { 200: { description: 'A receipt. If it is not quiet, send the request again.', schema: HALTED } },
+    async handle(
+      { principal, tenant, body: { target, reason: message, ...options }, request },
+      { store, access, world },
+    ) {
+      // Who may see one tenant only must not stop others, nor their own for everyone.
+      if (!may(principal, 'operate')) return refuseRight('operate');
+      const reason = { kind: 'user', by: principal.name, via: 'halt', ...(message && { message }) };
+      // The halt is on record even if its sender leaves before it is quiet.
+      access.audit(principal, { type: 'halt', tenant, target: describeTarget(target), result: 'halted' });
+      return Response.json(await haltTasks(store, target, { ...options, reason, signal: request.signal, world }));
     },
   }),
   defineEndpoint({
@@ -130,7 +190,7 @@ export const OPERATE_ENDPOINTS: readonly Endpoint[] = [
     body: z.strictObject({
       tenant: NAME,
       conversation: NAME.optional(),
-      waitMs: z.number().int().min(0).max(MAX_ERASE_MS).default(MAX_ERASE_MS).openapi({
+      waitMs: z.number().int().min(0).max(MAX_WAIT_MS).default(MAX_WAIT_MS).openapi({
         description: 'How long to wait for running tasks, which are cancelled.',
       }),
     }),
@@ -145,6 +205,11 @@ export const OPERATE_ENDPOINTS: readonly Endpoint[] = [
     },
   }),
 ];
+
+function describeTarget(target: PauseTarget): string {
+  if ('all' in target) return 'all';
+  return 'agent' in target ? `agent ${target.agent}` : `tenant ${target.tenant}`;
+}
 
 function notRequeued(receipt: Exclude<RequeueReceipt, { task: unknown }>): HttpError {
   if (receipt.result === 'not-found') return unknownTask();

@@ -151,7 +151,7 @@ function operatorMethods(
     conversations: (request) => engine.query(() => tables.conversations(request)),
     figures: ({ limit }) => engine.query(() => ({ ...tables.questionFigures(limit), now: engine.now() })),
     questions: (request) => engine.query(() => tables.openQuestions({ ...request, now: engine.now() }).map(toQuestion)),
-    pause: (target, isPaused) => transact((context) => applyPause(target, isPaused, context)),
+    pause: (target, isPaused) => transact((context) => applyPause(target, isPaused, { ...context, tables })),
     setEngine: (request) => transact((context) => applyEngine(request, context)),
     remove: (target) => transact((context) => applyRemove(target, context)),
   };

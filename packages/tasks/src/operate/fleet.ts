@@ -57,7 +57,7 @@ export async function readFleetLoad(store: Pick<OperatorStore, 'queues' | 'worke
     agents: agents.map((agent) => {
       const own = byAgent.get(agent) ?? [];
       const waiting = waiters[agent] ?? workers.filter(({ waitsFor }) => waitsFor.includes(agent)).length;
-      const isPaused = paused.some((target) => 'agent' in target && target.agent === agent);
+      const isPaused = paused.some((target) => 'all' in target || ('agent' in target && target.agent === agent));
       const count = { ready: countReady(own), running: running[agent] ?? 0 };
       const isUnserved = count.ready > 0 && waiting === 0 && count.running === 0 && !isPaused;
       return { agent, ...count, oldestWaitMs: measureOldestWait(own, now), waiting, isPaused, isUnserved };

@@ -43,7 +43,11 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     (new URL(request.url).pathname.startsWith(page.path) ? page : api).fetch(request);
   const { url } = own(await listenAt({ fetch }, { port }));
   // Put the code in the fragment: servers and logs never see it.
-  const code = login.createCode({ tenant: LOCAL_TENANT, name: userName(), rights: [...USER_RIGHTS, 'operate'] });
+  const code = login.createCode({
+    tenant: LOCAL_TENANT,
+    name: userName(),
+    rights: [...USER_RIGHTS, 'operate', 'halt'],
+  });
   const address = `${url}${page.path}/#code=${code}`;
   screen.data({ type: 'listening', url: address });
   screen.line(`Open ${address}\nThe address works once, for 10 minutes. Ctrl-C ends the page, not your tasks.`);

@@ -9,6 +9,7 @@ import { loadConfig } from '../config/load.ts';
 import { cancelOrphanedTasks, createWorkerName } from '../mcp/orphaned-tasks.ts';
 import type { System } from '../system.ts';
 import { LOCAL_TENANT, openStore } from '../tasks/local-tasks.ts';
+import { explainPause, findPause, listPauses } from '../tasks/pauses.ts';
 import { explainWaiting } from '../terminal/explain-waiting.ts';
 import { listenForEnd } from '../terminal/interrupts.ts';
 
@@ -52,6 +53,8 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   await runner.serve({ agents: [] });
   const unsettled = new Set<Promise<unknown>>();
   const start = async (task: NewTask): Promise<TaskRef> => {
+    const pause = findPause(await listPauses(store).catch(() => []), task);
+    if (pause !== undefined) report(explainPause(pause, system.env, values));
     const { response, ...ref } = await runner.start(task, { token });
     const settled = response.catch(report).finally(() => unsettled.delete(settled));
     unsettled.add(settled);

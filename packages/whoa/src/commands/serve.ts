@@ -20,6 +20,7 @@ import { listenAt } from '../serve/listen-at.ts';
 import { readServerTokens } from '../serve/server-tokens.ts';
 import type { System } from '../system.ts';
 import { openSharedStore, openStore } from '../tasks/local-tasks.ts';
+import { notePauses } from '../tasks/pauses.ts';
 import { commandName } from '../terminal/command-name.ts';
 import { Screen } from '../terminal/screen.ts';
 import { oneLine } from '../terminal/text/plain-text.ts';
@@ -147,6 +148,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     if (isDraining()) response.headers.set('connection', 'close');
     return response;
   };
+  await notePauses(opened, screen, { env: system.env, config: values.config });
   const { url } = own(await listenAt({ fetch }, { host: values.host, port }));
   screen.data({ type: 'listening', url, ...(made && { token: made }) });
   printStart(screen, { url, chatAgent, made, isWorking: values.work, whoa: commandName(system.env) });

@@ -5,7 +5,7 @@ import { type Command, EXIT, readArguments, readCount, readDuration, UsageError,
 import { loadConfig } from '../config/load.ts';
 import type { System } from '../system.ts';
 import { openSharedStore } from '../tasks/local-tasks.ts';
-import { explainPause, listPauses } from '../tasks/pauses.ts';
+import { notePauses } from '../tasks/pauses.ts';
 import { waitForEnd } from '../terminal/interrupts.ts';
 import { Screen } from '../terminal/screen.ts';
 import { watchLoop } from '../worker/loop-watchdog.ts';
@@ -86,7 +86,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   screen.data({ type: 'working', worker: worker.name, agents, ...urls });
   if (!values.json) {
     screen.note(screen.style('dim', open.sandboxShown));
-    for (const target of await listPauses(store).catch(() => [])) screen.note(explainPause(target, system.env, values));
+    await notePauses(store, screen, { env: system.env, config: values.config });
     screen.note(
       `takes tasks for ${agents.join(', ')}, ${concurrency} at the same time${health ? `; ${health.url}/readyz` : ''}`,
     );

@@ -36,6 +36,11 @@ export async function loadConfig(path: string | undefined, { env, cwd }: Connect
   return config;
 }
 
+/** Returns the name of a configuration in the current folder, which is not loaded without `--config`. */
+export function findUnreadConfig({ cwd }: Pick<ConnectionContext, 'cwd'>): string | undefined {
+  return NAMES.find((name) => existsSync(join(cwd(), name)));
+}
+
 /** An agent in this folder could write the file that the next command runs. A home folder has all files of its user. */
 function refuseBelow(cwd: string, file: string, { HOME = homedir() }: NodeJS.ProcessEnv): void {
   const folder = `${resolveRealPath(cwd, '/')}/`;

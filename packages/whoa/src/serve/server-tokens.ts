@@ -9,7 +9,7 @@ import { TOKEN_VARIABLE } from '../tasks/source/token-variable.ts';
 
 /** Shorter tokens could be guessed from their hash, which has no salt. */
 const MIN_CHARACTERS = 20;
-const RIGHTS: readonly Right[] = [...USER_RIGHTS, 'operate'];
+const RIGHTS: readonly Right[] = [...USER_RIGHTS, 'operate', 'halt'];
 
 /** The tokens that a server accepts. */
 export interface ServerTokens {

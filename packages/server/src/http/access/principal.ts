@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 
-/** What a principal may do. `operate`: see and stop the tasks of other tenants. */
-export type Right = 'read' | 'start' | 'cancel' | 'approve' | 'operate';
+/** What a principal may do. `operate`: see and stop the tasks of other tenants. `halt`, with `operate`: halt the fleet. */
+export type Right = 'read' | 'start' | 'cancel' | 'approve' | 'operate' | 'halt';
 
 /** All rights of a user in their own tenant. */
 export const USER_RIGHTS: readonly Right[] = ['read', 'start', 'cancel', 'approve'];
@@ -41,7 +41,7 @@ export function hashPrincipal({ tenant, name }: Principal): string {
 
 /** An action that a user may have to account for later. */
 export interface AuditEvent {
-  readonly type: 'cancel' | 'approve' | 'steer' | 'pause' | 'requeue' | 'erase';
+  readonly type: 'cancel' | 'approve' | 'steer' | 'pause' | 'halt' | 'requeue' | 'erase';
   readonly at: number;
   readonly actor: string;
   /** The tenant of the actor, if it differs from the target's. */

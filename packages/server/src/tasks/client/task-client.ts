@@ -7,6 +7,7 @@ import type {
   EraseTarget,
   FleetLoad,
   FollowEvent,
+  HaltReceipt,
   ListFilter,
   ListPage,
   NewTask,
@@ -57,6 +58,14 @@ export interface CancelTaskOptions {
 interface CancelManyOptions extends CancelTaskOptions {
   /** Only returns which tasks it would stop. */
   readonly dryRun?: boolean | undefined;
+}
+
+/** Why and how to halt. */
+interface HaltOptions extends Pick<CancelTaskOptions, 'reason' | 'mode'> {
+  /** Also stops tasks that only wait for an answer. */
+  readonly parked?: boolean | undefined;
+  /** How long the server waits for running tasks: at most 30 s, the default. */
+  readonly waitMs?: number | undefined;
 }
 
 /** The result for one of many tasks. */
@@ -141,8 +150,10 @@ export interface TaskClient {
   fleet(): Promise<FleetLoad>;
   /** Lists queues with ready tasks, and what is paused; needs the right `operate`. */
   queues(page?: PageRequest): Promise<QueuePage>;
-  /** Stops or resumes the delivery of an agent's or a tenant's tasks; needs the right `operate`. */
+  /** Stops or resumes the delivery of an agent's, a tenant's or all tasks; needs the right `operate`. */
   pause(target: PauseTarget, isPaused: boolean): Promise<void>;
+  /** Pauses, stops and waits until nothing runs, at most 30 s; needs the rights `operate` and `halt`. */
+  halt(target: PauseTarget, options?: HaltOptions): Promise<HaltReceipt>;
   /** Creates a task with the input of one that failed or was cancelled. */
   requeue(id: string): Promise<RequeueReceipt>;
   /** Removes everything of a tenant or a conversation; needs the right `operate`. */
@@ -216,6 +227,7 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
     workers: (query = {}) => everywhere<WorkerPage>('GET', '/v1/workers', { query: { ...query } }),
     fleet: () => everywhere<FleetLoad>('GET', '/v1/fleet'),
     queues: (page = {}) => everywhere<QueuePage>('GET', '/v1/queues', { query: { ...page } }),
+    halt: (target, options) => everywhere('POST', '/v1/halt', { body: { ...options, target } }),
     pause: async (target, paused) => void (await everywhere('POST', '/v1/pause', { body: { target, paused } })),
     requeue: (id) =>
       post<RequeueReceipt>(path`/v1/tasks/${id}/requeue`, {}).catch(

@@ -1,5 +1,5 @@
 import { SettingsError } from '@whoa/core';
-import { type EngineReceipt, type OperatorStore, type Queue, toWorkerPage } from '../../overview.ts';
+import { type EngineReceipt, type OperatorStore, type PauseTarget, type Queue, toWorkerPage } from '../../overview.ts';
 import type { StoreDriver } from '../driver.ts';
 import { DEFAULTS } from '../rules/rules.ts';
 import { parseCursor } from './checked-arguments.ts';
@@ -60,8 +60,7 @@ export function createCheckedOperator(open: () => StoreDriver): OperatorStore {
       return { questions, ...(found.length > page && { next: `${last!.askedAt}/${last!.id}` }) };
     },
     async pause(target, isPaused) {
-      const checked = 'agent' in target ? { agent: target.agent } : { tenant: target.tenant };
-      for (const [name, value] of Object.entries(checked)) checkName(name, value);
+      const checked = checkPauseTarget(target);
       if (typeof isPaused !== 'boolean') throw new SettingsError('isPaused', 'expected true or false');
       while (await open().pause(checked, isPaused));
     },
@@ -75,6 +74,16 @@ export function createCheckedOperator(open: () => StoreDriver): OperatorStore {
       return open().remove(target);
     },
   };
+}
+
+function checkPauseTarget(target: PauseTarget): PauseTarget {
+  if ('all' in target) {
+    if (target.all !== true) throw new SettingsError('all', 'expected true');
+    return { all: true };
+  }
+  const checked = 'agent' in target ? { agent: target.agent } : { tenant: target.tenant };
+  for (const [name, value] of Object.entries(checked)) checkName(name, value);
+  return checked;
 }
 
 async function setEngine(

@@ -2,19 +2,36 @@ import type { PauseTarget } from '../../overview.ts';
 import type { RemoveReceipt } from '../../store.ts';
 import type { ConversationRef, TaskRef } from '../../task.ts';
 import type { DriverEngineReceipt, EngineRequest, Shared, ShareRequest } from '../driver.ts';
-import { LIMITS, OFFERED, OFFERED_SUSPECTS, SUSPECTS } from '../rules/rules.ts';
+import { DEFAULTS, LIMITS, OFFERED, OFFERED_SUSPECTS, SUSPECTS } from '../rules/rules.ts';
 import { tell, tellConversation } from './feed.ts';
 import { place, resume } from './stage.ts';
-import { newStoreState, type OperationContext } from './tables.ts';
+import { type DeliveryOf, newStoreState, type OperationContext, type Queries } from './tables.ts';
 
-/** Stops or resumes the delivery of an agent's or a tenant's tasks. Returns whether more must be offered again. */
-export function applyPause(target: PauseTarget, isPaused: boolean, context: OperationContext): boolean {
+/** Stops or resumes delivery for an agent, a tenant or all. Returns whether more must be offered again. */
+export function applyPause(
+  target: PauseTarget,
+  isPaused: boolean,
+  context: OperationContext & { readonly tables: Pick<Queries, 'waiters' | 'engines'> },
+): boolean {
   if (context.tables.isPaused(target) !== isPaused)
     tell({ kind: isPaused ? 'pause.started' : 'pause.ended', tenant: '', ...target }, context);
   context.tables.setPaused(target, isPaused);
   if (isPaused) return false;
-  resume(target, context);
-  return repeatOffers(target, context.now, context) === LIMITS.maxOffers;
+  const targets = 'all' in target ? listDelivered(context).map((agent) => ({ agent })) : [target];
+  for (const one of targets) resume(one, context);
+  return targets.filter((one) => repeatOffers(one, context.now, context) === LIMITS.maxOffers).length > 0;
+}
+
+/** Returns the agents whose tasks workers wait for, or engines deliver. */
+function listDelivered({
+  tables,
+  now,
+}: {
+  readonly tables: Pick<Queries, 'waiters' | 'engines'>;
+  readonly now: number;
+}): readonly string[] {
+  const waiters = tables.waiters(now - LIMITS.idleWorkerTtlMs, DEFAULTS.maxPage);
+  return [...new Set([...waiters.flatMap(({ agents }) => agents), ...Object.keys(tables.engines())])];
 }
 
 /** Lets an engine deliver an agent's tasks, or workers again, and moves some of those that wait. */
@@ -35,7 +52,7 @@ export function applyEngine(
 }
 
 /** Makes offers count as lost that were repeated until a given time. Returns how many. */
-function repeatOffers(of: PauseTarget, until: number, { tables }: OperationContext): number {
+function repeatOffers(of: DeliveryOf, until: number, { tables }: OperationContext): number {
   const tasks = tables.offeredAgain(of, until, LIMITS.maxOffers);
   for (const { offeredAt: _offeredAt, ...task } of tasks) tables.saveTask(task);
   return tasks.length;

@@ -1,11 +1,10 @@
-import type { PauseTarget } from '../../overview.ts';
 import type { OfferedTask } from '../../store.ts';
 import { LIMITS, OFFERED, OFFERED_SUSPECTS, SUSPECTS } from '../rules/rules.ts';
 import { toAgent } from '../rules/suspects.ts';
 import { applyTransition } from '../rules/transitions.ts';
 import { tellEnd } from './feed.ts';
 import { endQuestions } from './questions.ts';
-import type { OperationContext, ReadyQueue, StoredTask } from './tables.ts';
+import type { DeliveryOf, OperationContext, ReadyQueue, StoredTask } from './tables.ts';
 import { toHint, toReadyQueue } from './views.ts';
 
 /** Makes a task ready, and notifies one waiting worker, or offers it to the engine of its agent. */
@@ -120,7 +119,7 @@ export function freeSlot({ tenant, agent }: StoredTask, context: OperationContex
 }
 
 /** Lets workers take tasks of a tenant or an agent again. Of those that engines deliver, the first are offered. */
-export function resume(target: PauseTarget, { tables, now }: Pick<OperationContext, 'tables' | 'now'>): void {
+export function resume(target: DeliveryOf, { tables, now }: Pick<OperationContext, 'tables' | 'now'>): void {
   const offered = 'tenant' in target ? [] : [OFFERED_SUSPECTS + target.agent, OFFERED + target.agent];
   if ('tenant' in target) {
     for (const agent of tables.readyQueueNames(target.tenant)) {

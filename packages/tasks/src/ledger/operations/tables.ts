@@ -133,6 +133,9 @@ export interface FeedTables {
   totals(): Readonly<Record<string, number>>;
 }
 
+/** The tasks of one agent or of one tenant. */
+export type DeliveryOf = { readonly agent: string } | { readonly tenant: string };
+
 /** Tasks by stage, and the workers that wait for them. */
 export interface StageTables {
   /** Puts a ready queue with ready tasks behind all others, unless it is already open. */
@@ -152,10 +155,10 @@ export interface StageTables {
   /** Returns offered tasks that became ready, or were last offered again, until these times. */
   lostOffers(until: { readonly readyAt: number; readonly offeredAt: number }, limit: number): readonly StoredTask[];
   /** Returns tasks of an agent or a tenant that were offered again until a given time. */
-  offeredAgain(of: PauseTarget, until: number, limit: number): readonly StoredTask[];
+  offeredAgain(of: DeliveryOf, until: number, limit: number): readonly StoredTask[];
   /** Returns the names of a tenant's ready queues with ready tasks, without `SETTLE`. */
   readyQueueNames(tenant: string): readonly string[];
-  countHeld(of: { readonly tenant: string } | { readonly agent: string }, limit: number): number;
+  countHeld(of: DeliveryOf, limit: number): number;
   /** Returns tasks in `delayed` whose time has come. */
   due(now: number, limit: number): readonly StoredTask[];
   nextDelayedAt(): number | undefined;

@@ -92,7 +92,9 @@ function takeReady(
   const hasReserved = tables.hasReservedQueues();
   let mayTakeSuspect = hasReserved && currentSuspect(tables.session(request.session), tables) === undefined;
   const { maxRunningPerAgent = Infinity, maxRunningPerTenant = Infinity } = rules;
+  const isAllPaused = tables.isPaused({ all: true });
   const isOpen = (agent: string): boolean =>
+    !isAllPaused &&
     !tables.isPaused({ agent }) &&
     (maxRunningPerAgent === Infinity || tables.countHeld({ agent }, maxRunningPerAgent) < maxRunningPerAgent);
   const isFull = ({ tenant }: ReadyQueue): boolean =>
@@ -265,7 +267,8 @@ export function applyClaimMany(
 /** A pause never delays a cancel. */
 function isPaused(task: StoredTask, tables: OperationContext['tables']): boolean {
   const { agent, tenant } = task;
-  return !isExempt(toReadyQueueName(task)) && (tables.isPaused({ agent }) || tables.isPaused({ tenant }));
+  if (isExempt(toReadyQueueName(task))) return false;
+  return tables.isPaused({ all: true }) || tables.isPaused({ agent }) || tables.isPaused({ tenant });
 }
 
 /** A task in `delayed` that only waits for its preferred worker can be claimed; the others have to wait. */

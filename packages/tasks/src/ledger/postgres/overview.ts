@@ -66,8 +66,8 @@ export abstract class Overview extends Reads {
   }
 
   pause(target: PauseTarget, isPaused: boolean): Promise<boolean> {
-    checkNames(target);
-    const [[kind, name] = []] = Object.entries(target);
+    const [[kind, name] = []] = Object.entries('all' in target ? { all: '' } : target);
+    checkNames({ name });
     return this.functions.call('pause', 'pause', { of_kind: kind, of_name: name, is_paused: isPaused });
   }
 

@@ -98,7 +98,7 @@ function describePauses(
   { tenant = LOCAL_TENANT, 'all-tenants': isOfAll, ...from }: SourceValues,
   env: NodeJS.ProcessEnv,
 ): string[] {
-  const shown = paused.filter((target) => isOfAll || 'agent' in target || target.tenant === tenant);
+  const shown = paused.filter((target) => isOfAll || !('tenant' in target) || target.tenant === tenant);
   return shown.map((target) => explainPause(target, env, from));
 }
 

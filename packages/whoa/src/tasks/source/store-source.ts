@@ -1,11 +1,24 @@
 import { createReason } from '@whoa/core/embed';
-import { createRunner, eraseRecords, listPoisonTasks, readFleetLoad, requeueTask, type TaskStore } from '@whoa/tasks';
+import {
+  createRunner,
+  eraseRecords,
+  haltTasks,
+  listPoisonTasks,
+  readFleetLoad,
+  requeueTask,
+  type TaskRecord,
+  type TaskStore,
+  type TaskSummary,
+} from '@whoa/tasks';
 import type { WhoaConfig } from '../../config/config.ts';
 import { userName } from '../../terminal/interrupts.ts';
-import { describeStore, LOCAL_TENANT, openStore, reclaimLost } from '../local-tasks.ts';
+import { describeStore, isLost, LOCAL_TENANT, openStore, reclaimLost } from '../local-tasks.ts';
 import { createAllTenantsSource } from './all-tenants.ts';
 import { followTask } from './follow-task.ts';
 import { MAX_QUESTIONS, type SourceOptions, type TaskSource } from './task-source.ts';
+
+/** How many tasks of lost workers one round of a halt settles. */
+const MAX_SETTLED = 100;
 
 /** The tasks of one tenant, or of all, in the store of a configuration. */
 export function createStoreSource(config: WhoaConfig, { tenant = LOCAL_TENANT, all, env }: SourceOptions): TaskSource {
@@ -25,8 +38,16 @@ export function createTenantSource(
     location = 'this store',
   }: { readonly tenant: string } & Pick<TaskSource, 'stopMode'> & Partial<Pick<TaskSource, 'location'>>,
 ): TaskSource {
-  const reasonFor = (message: string | undefined) =>
-    createReason({ kind: 'user', by: userName(), via: 'whoa cancel', ...(message && { message }) }, Date.now());
+  const reasonFor = (message: string | undefined, via = 'whoa cancel') =>
+    createReason({ kind: 'user', by: userName(), via, ...(message && { message }) }, Date.now());
+  const settle = async ({ id, tenant: owner, agent }: TaskRecord): Promise<void> => {
+    const runner = createRunner({ store, agents: { [agent]: () => Promise.resolve(undefined) } });
+    try {
+      await runner.runExisting({ tenant: owner, id });
+    } finally {
+      await runner[Symbol.asyncDispose]();
+    }
+  };
   return {
     location,
     stopMode,
@@ -44,17 +65,21 @@ export function createTenantSource(
     workers: () => store.workers(),
     fleet: () => readFleetLoad(store),
     pause: (target, isPaused) => store.pause(target, isPaused),
+    halt: (target, { reason, ...options }) => {
+      const onRound = async (live: readonly TaskSummary[]): Promise<void> => {
+        // No worker may be left to write the ends of tasks whose workers died.
+        await reclaimLost(store);
+        for (const { id, tenant: owner } of live.filter((task) => isLost(task)).slice(0, MAX_SETTLED)) {
+          const record = await store.get({ tenant: owner, id });
+          if (record?.stop !== undefined && isLost(record)) await settle(record);
+        }
+      };
+      return haltTasks(store, target, { ...options, reason: reasonFor(reason, 'whoa halt'), onRound });
+    },
     requeue: (id) => requeueTask(store, { tenant, id }),
     erase: (target) => eraseRecords(store, target, { by: userName() }),
     reclaimLost: () => reclaimLost(store),
-    async settleOrphaned({ id, agent }) {
-      const runner = createRunner({ store, agents: { [agent]: () => Promise.resolve(undefined) } });
-      try {
-        await runner.runExisting({ tenant, id });
-      } finally {
-        await runner[Symbol.asyncDispose]();
-      }
-    },
+    settleOrphaned: settle,
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   };
 }

@@ -5,6 +5,7 @@ import type {
   EraseReceipt,
   EraseTarget,
   FleetLoad,
+  HaltReceipt,
   ListFilter,
   ListPage,
   PauseTarget,
@@ -28,6 +29,12 @@ interface CancelRequest {
   readonly reason: string | undefined;
   readonly mode: StopMode;
   readonly undo: boolean;
+}
+
+interface HaltRequest extends Pick<CancelRequest, 'reason'> {
+  readonly mode: Extract<StopMode, string>;
+  readonly parked: boolean;
+  readonly waitMs: number;
 }
 
 /** Which tasks a source has. */
@@ -59,6 +66,7 @@ export interface TaskSource extends AsyncDisposable {
   workers(): Promise<WorkerPage>;
   fleet(): Promise<FleetLoad>;
   pause(target: PauseTarget, isPaused: boolean): Promise<void>;
+  halt(target: PauseTarget, request: HaltRequest): Promise<HaltReceipt>;
   requeue(id: string): Promise<RequeueReceipt>;
   erase(target: EraseTarget): Promise<EraseReceipt>;
   /** Frees the tasks of workers that died. */

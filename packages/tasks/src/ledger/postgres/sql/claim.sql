@@ -65,7 +65,7 @@ BEGIN
     RETURN json_build_object('result', 'held', 'until', coalesce(until, now));
   END IF;
   IF task.stage IN ('queued', 'parked') OR (task.status <> 'cancelling' AND EXISTS (
-    SELECT FROM whoa.paused p WHERE (p.kind, p.name) IN (('agent', task.agent), ('tenant', task.tenant))))
+    SELECT FROM whoa.paused p WHERE (p.kind, p.name) IN (('all', ''), ('agent', task.agent), ('tenant', task.tenant))))
   THEN RETURN json_build_object('result', 'waiting'); END IF;
   -- A task that only waits for its preferred worker can be claimed; the others have to wait.
   IF task.stage = 'delayed' THEN

@@ -30,6 +30,11 @@ BEGIN
     PERFORM fn.wake_worker(of_name, now);
     PERFORM fn.offer_first(of_name, NULL);
     RETURN to_json(fn.repeat_offers(of_name, NULL, now) = 1000 /*maxOffers*/);
+  ELSIF of_kind = 'all' THEN
+    PERFORM fn.wake_worker(w.agent, now) FROM (SELECT DISTINCT agent FROM whoa.waiters) w WHERE EXISTS (
+      SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue IN (w.agent, '*?' /*SUSPECTS*/ || w.agent));
+    PERFORM fn.offer_first(e.agent, NULL) FROM whoa.engines e;
+    RETURN to_json(EXISTS (SELECT FROM whoa.engines e WHERE fn.repeat_offers(e.agent, NULL, now) = 1000 /*maxOffers*/));
   ELSE
     PERFORM fn.wake_worker(w.agent, now) FROM (SELECT DISTINCT agent FROM whoa.waiters) w WHERE EXISTS (
       SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue IN (w.agent, '*?' /*SUSPECTS*/ || w.agent) AND t.tenant = of_name);

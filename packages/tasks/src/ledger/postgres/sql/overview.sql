@@ -111,7 +111,8 @@ BEGIN
       SELECT w.agent, count(*) AS number FROM whoa.waiters w
       WHERE w.agent = ANY (agents) AND w.at >= now - 120000 /*idleWorkerTtlMs*/ GROUP BY w.agent) w),
     'engines', (SELECT coalesce(json_object_agg(e.agent, e.engine), '{}') FROM whoa.engines e WHERE is_first),
-    'paused', (SELECT coalesce(json_agg(json_build_object(p.kind, p.name)), '[]') FROM (
+    'paused', (SELECT coalesce(json_agg(CASE p.kind
+      WHEN 'all' THEN json_build_object('all', true) ELSE json_build_object(p.kind, p.name) END), '[]') FROM (
       SELECT * FROM whoa.paused WHERE is_first ORDER BY kind, name LIMIT page) p));
 END $$;
 

@@ -102,7 +102,7 @@ BEGIN
     found := '{}';
     has_more := false;
     wanted := CASE WHEN has_paused AND EXISTS (SELECT FROM whoa.paused p
-      WHERE (p.kind, p.name) IN (('agent', offer.agent), ('tenant', offer.tenant)))
+      WHERE (p.kind, p.name) IN (('all', ''), ('agent', offer.agent), ('tenant', offer.tenant)))
       THEN 0 ELSE fn.free_slots(offer.agent, offer.tenant, picked) END;
     IF wanted > 0 THEN
       wanted := least(wanted, cardinality(offer.ordinals), p_limit - cardinality(picked));
@@ -269,7 +269,8 @@ END $$;
 
 CREATE FUNCTION fn.unpaused(agents text[]) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN ARRAY(SELECT a FROM unnest(agents) AS a WHERE NOT EXISTS (SELECT FROM whoa.paused p WHERE p.kind = 'agent' AND p.name = a));
+  RETURN ARRAY(SELECT a FROM unnest(agents) AS a WHERE NOT EXISTS (
+    SELECT FROM whoa.paused p WHERE (p.kind, p.name) IN (('all', ''), ('agent', a))));
 END $$;
 
 -- Returns how many more may run under a limit. Counting locks the row, so no two takes count the same capacity; a

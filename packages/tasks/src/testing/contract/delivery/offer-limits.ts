@@ -12,7 +12,7 @@ export const offerLimitCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       await deliver(store);
       const { id } = await create(store);
-      for (const target of [{ agent: AGENT }, { tenant: TENANT }]) {
+      for (const target of [{ agent: AGENT }, { tenant: TENANT }, { all: true } as const]) {
         await store.pause(target, true);
         for (const offer of [TICKET, { ...TICKET, id }])
           assert.deepEqual((await takeOffers(store, [offer])).results, ['refused']);

@@ -31,7 +31,7 @@ export const suspectQueueCases: readonly ContractCase[] = [
     async run(context) {
       const { store } = context;
       const [id] = await createSuspects(context, 1);
-      for (const target of [{ agent: 'assistant' }, { tenant: TENANT }]) {
+      for (const target of [{ agent: 'assistant' }, { tenant: TENANT }, { all: true } as const]) {
         await store.pause(target, true);
         assert.deepEqual(await taken(store), []);
         assert.equal((await tryClaim(store, id!)).result, 'waiting');

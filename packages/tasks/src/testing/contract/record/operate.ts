@@ -19,6 +19,8 @@ export const taken = async (store: TaskStore, agents?: readonly string[]): Promi
   return answer.result === 'taken' ? answer.tasks.map(({ task }) => task.id) : assert.fail(answer.result);
 };
 
+const TARGETS = [{ agent: 'assistant' }, { tenant: TENANT }, { all: true }] as const;
+
 /** Pausing: nothing starts, everything else continues. */
 const pauseCases: readonly ContractCase[] = [
   {
@@ -41,11 +43,38 @@ const pauseCases: readonly ContractCase[] = [
     },
   },
   {
+    title:
+      'nothing is delivered while all is paused, also of agents and tenants that come later; a resume of all ends only that',
+    async run({ store }) {
+      const earlier = await create(store);
+      const parted = await claim(store, (await create(store)).id);
+      await store.pause({ all: true }, true);
+      await store.pause({ all: true }, true);
+      await store.pause({ agent: 'writer' }, true);
+      const { id } = await create(store, { agent: 'newest', tenant: 'new' });
+      const writer = await create(store, { agent: 'writer', tenant: 'other' });
+      const agents = ['assistant', 'writer', 'newest'];
+      assert.deepEqual(await taken(store, agents), []);
+      assert.equal((await tryClaim(store, id)).result, 'waiting');
+      assert.deepEqual(new Set((await store.queues()).paused), new Set([{ all: true }, { agent: 'writer' }]));
+      // What runs goes on, and a cancel passes.
+      assert.equal((await store.cancel(parted.task)).result, 'accepted');
+      await store.release(parted.by);
+      assert.deepEqual(await taken(store, ['nothing']), [parted.task.id]);
+      await store.pause({ all: true }, false);
+      await store.pause({ all: true }, false);
+      assert.deepEqual((await store.queues()).paused, [{ agent: 'writer' }]);
+      assert.deepEqual((await taken(store, agents)).toSorted(), [earlier.id, id].toSorted());
+      await store.pause({ agent: 'writer' }, false);
+      assert.deepEqual(await taken(store, agents), [writer.id]);
+    },
+  },
+  {
     title: 'a pause or a limit never delays a cancel with undo: a worker that has the agent gets the task',
     options: { maxRunningPerTenant: 1, maxRunningPerAgent: 1 },
     async run({ store }) {
       await claim(store, (await create(store)).id);
-      for (const target of [{ agent: 'assistant' }, { tenant: TENANT }]) {
+      for (const target of TARGETS) {
         for (const byId of [false, true]) {
           const { task, by } = await claim(store, (await create(store)).id);
           await store.append(by, { after: 0, events: ['begun'] });
@@ -79,7 +108,7 @@ const pauseCases: readonly ContractCase[] = [
   {
     title: 'a worker that waits is notified when what it serves is resumed',
     async run({ store }) {
-      for (const target of [{ agent: 'assistant' }, { tenant: TENANT }]) {
+      for (const target of TARGETS) {
         await store.pause(target, true);
         const { id } = await create(store);
         const worker = fresh('worker');
