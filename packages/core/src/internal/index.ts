@@ -34,6 +34,7 @@ export { describeRequest } from '../approval/question.ts';
 
 // Resuming.
 export { RESUMED } from '../run/setup.ts';
+export { NESTED, type NestedRecorder } from '../tool/call/nested.ts';
 export type { Call } from '../tool/call/call.ts';
 
 // Hooks.

@@ -3,9 +3,9 @@ import type { World } from '../stop/clock.ts';
 import { createHookDispatcher } from '../stop/hooks.ts';
 import { tokenFor } from '../stop/token/source.ts';
 import type { CancellationToken } from '../stop/token/token.ts';
-import type { AnswerCall, Approve } from '../tool/call/call.ts';
+import type { AnswerCall, Approve, BeforeCall } from '../tool/call/call.ts';
 import type { ExclusiveKeys } from '../tool/call/exclusive.ts';
-import { NESTED, type ParentRun } from '../tool/call/nested.ts';
+import { NESTED, type NestedContext, type ParentRun } from '../tool/call/nested.ts';
 import { buildRuntime, type Runtime } from '../tool/runtime.ts';
 import type { Tool } from '../tool/tool.ts';
 import { askForMore } from './ask-for-more.ts';
@@ -82,6 +82,7 @@ export function createParts(setup: RunSetup): RunParts {
   const account = openAccount(setup, { gate, token, raise });
   const outer = parent?.requests as Requests | undefined;
   const requests = account === undefined ? outer : new Requests([account, ...(outer?.accounts ?? [])]);
+  const recorder = setup[RESUMED]?.recorder ?? parent?.recorder;
   const inner: ParentRun = {
     requests,
     // Usage of nested runs counts for this run. When it exceeds its budget it stops, and they stop with it.
@@ -92,6 +93,7 @@ export function createParts(setup: RunSetup): RunParts {
     undoes: () => token.undo,
     leaveRunning: leftovers.add,
     ...(parent?.path && { path: parent.path }),
+    ...(recorder && { recorder }),
   };
   const runtime = buildRuntime({
     ...agent,
@@ -103,7 +105,7 @@ export function createParts(setup: RunSetup): RunParts {
     [NESTED]: inner,
     owner: id,
     emitsCancelEvents: false,
-    beforeCall: setup.beforeCall,
+    beforeCall: setup.beforeCall ?? recordCalls(parent),
     redact: setup.redact ?? parent?.redact,
     hooks: { any: (event) => gate.emit(event) },
   });
@@ -118,7 +120,7 @@ export function createParts(setup: RunSetup): RunParts {
     tools: runtime.tools,
     token,
     timeoutMs: agent.undoTimeoutMs ?? UNDO_MS,
-    beforeUndo: setup.beforeUndo,
+    beforeUndo: setup.beforeUndo ?? parent?.recorder?.beforeUndo,
     emit: (event, within) => {
       gate.emit(event);
       within.emit(gate.stamp(event));
@@ -170,4 +172,10 @@ function openAccount(
     },
   });
   return account;
+}
+
+/** A call of a run inside a call is recorded by whoever records the outermost run. */
+function recordCalls(parent: NestedContext | undefined): BeforeCall | undefined {
+  const { recorder, path = [] } = parent ?? {};
+  return recorder && ((call, { tool }) => recorder.beforeCall(call, { tool, path }));
 }

@@ -126,7 +126,7 @@ class AgentRun implements Run {
     const state: LoopState = {
       ...shared,
       before: setup[RESUMED],
-      beforeTurn: setup.beforeTurn,
+      beforeTurn: setup.beforeTurn ?? setup[NESTED]?.recorder?.beforeTurn,
       repeats: budgets.repeats === undefined ? undefined : new Repeats(budgets.repeats, runtime.tools),
       emit: (event) => gate.emit(event),
       leaveRunning: leftovers.add,

@@ -8,7 +8,7 @@ import { shieldMs } from '../stop/token/shield.ts';
 import { SOURCE_RULES } from '../stop/token/source.ts';
 import type { CancellationToken } from '../stop/token/token.ts';
 import type { AnswerCall, Approve, BeforeCall, Call } from '../tool/call/call.ts';
-import type { NestedContext, WithNested } from '../tool/call/nested.ts';
+import type { NestedContext, NestedRecorder, WithNested } from '../tool/call/nested.ts';
 import type { Redact } from '../tool/redact.ts';
 import { SHARED_RULES } from '../tool/runtime.ts';
 import { type Tool, toolsRule } from '../tool/tool.ts';
@@ -87,7 +87,7 @@ export interface RunOptions {
 
 /** Adds what runs inside calls use, and runs that continue one of a lost worker. */
 export type InnerRunOptions = WithNested<RunOptions, NestedContext> & {
-  readonly [RESUMED]?: Spent & { readonly left?: readonly Call[] | undefined };
+  readonly [RESUMED]?: Spent & { readonly left?: readonly Call[] | undefined; readonly recorder?: NestedRecorder };
 };
 
 /**

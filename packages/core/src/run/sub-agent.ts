@@ -1,6 +1,7 @@
 import { CancelledError } from '../stop/errors.ts';
-import { having, readSettings, required, text } from '../stop/settings.ts';
-import { NESTED, type NestedContext, type NestedRun, type WithNested } from '../tool/call/nested.ts';
+import { having, readSettings, required, SettingsError, text } from '../stop/settings.ts';
+import type { Call } from '../tool/call/call.ts';
+import { NESTED, type NestedContext, type NestedLeft, type NestedRun, type WithNested } from '../tool/call/nested.ts';
 import { findUndoData } from '../tool/call/undo-data.ts';
 import { describeError } from '../tool/normalize.ts';
 import type { CallResult, Effects, Json, ToolResult } from '../tool/result.ts';
@@ -8,9 +9,10 @@ import { toText } from '../tool/result.ts';
 import type { InputSchema } from '../tool/schema.ts';
 import { defineTool, type Tool, type ToolContext } from '../tool/tool.ts';
 import type { Agent } from './agent.ts';
-import { toReplyText } from './history/message.ts';
+import { type Message, toReplyText, type UserMessage } from './history/message.ts';
 import type { Outcome } from './report/outcome.ts';
 import type { Run } from './run.ts';
+import { type InnerRunOptions, RESUMED, type RunOptions } from './setup.ts';
 import { MODELS, type WithModels } from './spending/models.ts';
 import { undoWhole } from './undo.ts';
 
@@ -55,6 +57,7 @@ const taskSchema: InputSchema<Task> = {
 export function createAgentTool(given: Agent, asked: AgentToolOptions): Tool<{ readonly task: string }> {
   const agent = having('an agent', 'run')(given, 'agent') as Agent;
   const options = readSettings<AgentToolOptions>(asked, { name: text, description: required(text) });
+  if (measureDepth(agent) >= MAX_DEPTH) throw new SettingsError('agent', TOO_DEEP);
   const tool = defineTool<Task>({
     name: options.name ?? agent.name,
     description: options.description,
@@ -68,10 +71,17 @@ export function createAgentTool(given: Agent, asked: AgentToolOptions): Tool<{ r
     effects: worstEffects(agent),
     async execute({ task }, given) {
       const { token, context, emitNested, [NESTED]: parent }: WithNested<ToolContext, NestedContext> = given;
-      const run = agent.run(task, { token, context, hooks: { any: emitNested }, ...(parent && { [NESTED]: parent }) });
+      const { path = [], recorder } = parent ?? {};
+      if (path.length > MAX_DEPTH) throw new Error(TOO_DEEP);
+      // An agent of another make cannot continue what a lost worker left.
+      const before = RESUMED in agent ? await recorder?.resume(path, agent) : undefined;
+      if (before !== undefined && 'answer' in before) return toEarlierResult(before.answer, agent);
+      const any = recorder === undefined ? emitNested : withVersion(agent, emitNested);
+      const options: InnerRunOptions = { token, context, hooks: { any }, ...(parent && { [NESTED]: parent }) };
+      const run = before === undefined ? agent.run(task, options) : continueRun(agent, before, options);
       parent?.enter(getNestedRun(run));
       const outcome = await run.outcome;
-      const had = toToolResult(outcome, agent);
+      const had = toToolResult(outcome, agent, before?.results as readonly CallResult[]);
       if (outcome.status === 'failed') throw new AgentFailedError(outcome.error, had);
       const result = { ...had, content: had.content === '' ? '(no answer)' : had.content };
       if (outcome.status === 'cancelled') throw new CancelledError(outcome.reason, { partial: result });
@@ -83,8 +93,48 @@ export function createAgentTool(given: Agent, asked: AgentToolOptions): Tool<{ r
     },
   });
   const { [MODELS]: models } = given as WithModels<Agent>;
-  const nested: WithModels<WithNested<typeof tool, true>> = { ...tool, [NESTED]: true, [MODELS]: models };
+  // A task that no worker holds undoes what the agent did with its tools.
+  const nested: WithModels<WithNested<typeof tool, Agent>> = { ...tool, [NESTED]: agent, [MODELS]: models };
   return nested;
+}
+
+/** How deep agents may be inside each other. */
+const MAX_DEPTH = 8;
+const TOO_DEEP = `agents can be at most ${MAX_DEPTH} deep inside each other`;
+
+/** How many agents are inside each other below an agent. A custom agent may not list its tools. */
+function measureDepth({ tools = [] }: Partial<Agent>): number {
+  return tools.reduce((deepest, tool: WithNested<Tool, Agent>) => {
+    const inner = tool[NESTED];
+    return inner === undefined ? deepest : Math.max(deepest, 1 + measureDepth(inner));
+  }, 0);
+}
+
+/** The journal of a task says which version of the agent ran, for a worker that continues it. */
+function withVersion({ version }: Agent, emit: ToolContext['emitNested']): ToolContext['emitNested'] {
+  const started = version === undefined ? {} : { version };
+  return (event) => emit(event.type === 'run-start' ? { ...event, ...started } : event);
+}
+
+/** Continues a run that a lost worker left. */
+function continueRun(agent: Agent, before: NestedLeft, options: InnerRunOptions): Run {
+  const { history, left, input = '', notice, spent } = before as unknown as ResumedRun;
+  const run = agent.run(input, { ...options, history, [RESUMED]: { ...spent, left } } as RunOptions);
+  if (notice !== undefined) run.steer(notice);
+  return run;
+}
+
+interface ResumedRun extends Pick<NestedLeft, 'spent'> {
+  readonly history: readonly Message[];
+  readonly left?: readonly Call[];
+  readonly input?: UserMessage;
+  readonly notice?: UserMessage;
+}
+
+/** The result of a run that had ended before its worker was lost. */
+function toEarlierResult(answer: string, { name }: Agent): ToolResult {
+  const content = answer === '' ? '(no answer)' : answer;
+  return { content, details: { agent: name, status: 'success', effects: [] } };
 }
 
 /** What a call of an agent can do: what its tools can. A custom agent may not list them. */
@@ -109,7 +159,12 @@ function getNestedRun(run: WithNested<Run, NestedRun>): NestedRun {
   return run[NESTED] ?? { outcome: run.outcome, undoSteps: () => [{ order: 0, undo: () => undoWhole(run) }] };
 }
 
-function toToolResult(outcome: Outcome, agent: Partial<Agent>): ToolResult & { readonly details: Json } {
+function toToolResult(
+  ended: Outcome,
+  agent: Partial<Agent>,
+  before: readonly CallResult[] = [],
+): ToolResult & { readonly details: Json } {
+  const outcome = { ...ended, calls: [...before, ...ended.calls] };
   const { runId, status, turns } = outcome;
   const effects = collectEffects(outcome, agent.tools ?? []);
   // A complete reply needs no list of effects.
@@ -155,7 +210,7 @@ function collectEffects(outcome: Outcome, tools: readonly Tool[]): Effect[] {
       : [],
   );
   return outcome.calls.flatMap((call): Effect[] => {
-    const tool: WithNested<Tool, true> | undefined = tools.find(({ name }) => name === call.tool);
+    const tool: WithNested<Tool, Agent> | undefined = tools.find(({ name }) => name === call.tool);
     if (tool?.[NESTED]) return findInnerEffects(call);
     const isEffect = call.state === 'finished' || call.state === 'interrupted' || call.state === 'unknown';
     if (!isEffect || tool?.effects === 'read' || undone.has(call.callId)) return [];
@@ -164,7 +219,7 @@ function collectEffects(outcome: Outcome, tools: readonly Tool[]): Effect[] {
 }
 
 function findInnerEffects(call: CallResult): Effect[] {
-  const { effects = [] } = (findUndoData(call)?.details ?? {}) as { effects?: readonly Effect[] };
+  const { effects = [] } = (findUndoData(call)?.details ?? call.details ?? {}) as { effects?: readonly Effect[] };
   return effects.map((effect) => ({ ...effect, tool: `${call.tool} › ${effect.tool}` }));
 }
 

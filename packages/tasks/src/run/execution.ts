@@ -125,7 +125,7 @@ export class Execution {
     questions.remembered.restore(previousJournal);
     const recovery = readRecoveryState(previousJournal);
     this.#waiter = this.#createWaiter(recovery);
-    const agentWork = { agent: work, recovery, resume, world, approvals };
+    const agentWork = { agent: work, recovery, resume, world, approvals, closed: new Map() };
     return inTask(() => runAgent({ ...this.#recorded(history), ...agentWork, waiter: this.#waiter }));
   }
 

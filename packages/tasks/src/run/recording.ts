@@ -1,7 +1,8 @@
-import type { CallResult, Json, RunEvent, RunOptions } from '@whoa/core';
+import type { CallResult, Json, RunEvent, Tool } from '@whoa/core';
 import type { TaskRecord } from '../task.ts';
 import type { AdoptOptions } from './adopted-run.ts';
 import type { ClaimHolder } from './claim-holder.ts';
+import { type CallPath, toPathId, unwrapEvent, wrapEvent } from './journal/nested.ts';
 import type { ProviderWaiter } from './provider-wait.ts';
 import type { Parking } from './questions/parking.ts';
 
@@ -26,25 +27,25 @@ const FLUSHED_IMMEDIATELY: ReadonlySet<string> = new Set([
   'turn-end',
   'call-end',
   'history-compacted',
-  'approval-requested',
-  'level-changed',
   'undo-start',
   'undo-end',
 ]);
+/** In addition, of the task's own run. */
+const FLUSHED_OF_TASK: ReadonlySet<string> = new Set(['approval-requested', 'level-changed']);
 
 /** Returns what records a run in the journal of its task. */
 export function record(
   work: RecordedWork,
-  version?: string,
+  boundary: WaveBoundary,
+  about: { readonly version?: string | undefined; readonly nested?: 1 } = {},
 ): AdoptOptions & { readonly onEvent: (event: RunEvent) => void } {
-  const boundary = new WaveBoundary(work);
+  const { version, ...more } = about;
+  const started = { ...(version !== undefined && { version }), ...more };
   return {
     onEvent(event) {
-      if (event.type === 'wave-start') boundary.reach();
-      for (const one of work.waiter?.filter(event) ?? [event]) {
-        const isStart = one.type === 'run-start' && version !== undefined;
-        if (one.type !== 'run-end') recordEvent(work, isStart ? { ...one, version } : one);
-      }
+      boundary.note(event);
+      for (const one of work.waiter?.filter(event) ?? [event])
+        if (one.type !== 'run-end') recordEvent(work, one.type === 'run-start' ? { ...one, ...started } : one);
       if (event.type === 'steer-delivered') work.holder.commands.delivered(event.message);
       work.onEvent?.(event);
     },
@@ -54,7 +55,7 @@ export function record(
       await work.holder.journal.flushWhole();
       await work.checkHeld();
     },
-    beforeCall: boundary.beforeCall,
+    beforeCall: (call, { tool }) => boundary.beforeCall(call, { tool, path: [] }),
     answer: work.holder.questions.answerCall,
     // Wait for the flush: the `undo-start` event is in the journal by now, but not yet in the store.
     beforeUndo: () => work.holder.journal.flushWhole(),
@@ -70,7 +71,8 @@ interface RecordedEvent {
   readonly message?: unknown;
   readonly callId?: string;
   readonly tool?: string;
-  readonly result?: Pick<CallResult, 'callId' | 'startedAt' | 'state'>;
+  readonly result?: Pick<CallResult, 'callId' | 'tool' | 'startedAt' | 'state'>;
+  readonly callIds?: readonly string[];
   /** The event of a run inside a call. */
   readonly event?: RecordedEvent;
 }
@@ -80,36 +82,68 @@ const HANDOVER_REASONS: ReadonlySet<string> = new Set(['lease-lost', 'shutdown']
 
 export function recordEvent({ holder, parking }: RecordedWork, event: RecordedEvent): void {
   const { journal, activity, questions } = holder;
+  const { path, inner } = unwrapEvent(event);
+  const id = toPathId(path, inner.result?.callId ?? inner.callId ?? '');
   activity.note(event);
-  parking.record(event);
-  if (isLeftToNext(event, holder)) return;
-  const { type, callId = '' } = event;
+  const [isAgentCall, isIntended] = [parking.hasRunIn(id), parking.isIntended(id)];
+  parking.record(inner, path);
+  // The call's end has the outcome of a run inside it.
+  if (inner.type === 'run-end') return;
+  if (isLeftToNext(inner, { id, isAgentCall, holder })) {
+    // It was about to start: its next worker would not know that it had no effect.
+    const { callId, tool, startedAt } = inner.result ?? {};
+    if (isIntended && startedAt === undefined)
+      journal.add(wrapEvent(path, { type: 'call-intent', callId, tool, withdrawn: true }));
+    return;
+  }
   // A call that asked before waits again, under the same question. If that is about its result, it was approved before.
-  if (type === 'approval-requested' && questions.isAsked(callId)) return;
-  const isForResult = questions.isAsked(callId, 'answer') || questions.isAsked(callId, 'client');
-  if (type === 'approval-answered' && isForResult) return;
-  journal.add(withoutHistory(event));
-  const answered = nestedAnswer(event);
-  if (answered !== undefined) {
-    journal.add(answered);
-    journal.closeQuestions(questions.takeCloses(answered.callId ?? ''));
-  }
-  for (const close of questions.takeCloses(findNestedEnd(event))) {
-    journal.add({ type: 'question-closed', ...close, callId: findNestedEnd(event) });
-    journal.closeQuestions([close]);
-  }
-  if (event.type === 'call-end') questions.endCall(event.result!.callId);
+  if (inner.type === 'approval-requested' && questions.isAsked(id)) return;
+  const isForResult = questions.isAsked(id, 'answer') || questions.isAsked(id, 'client');
+  if (inner.type === 'approval-answered' && isForResult) return;
+  journal.add(wrapEvent(path, withoutHistory(inner)));
+  if (path.length === 0 && inner.type === 'call-end') questions.endCall(id);
+  if (path.length > 0) closeNested(inner, { id, path, holder });
   // Write this as a separate entry: the next one replaces it.
-  if (event.type === 'history-compacted') journal.add({ type: 'history', messages: event.messages });
-  if (FLUSHED_IMMEDIATELY.has(event.type)) journal.scheduleFlush();
+  if (inner.type === 'history-compacted') journal.add(wrapEvent(path, { type: 'history', messages: inner.messages }));
+  const isUrgent = FLUSHED_IMMEDIATELY.has(inner.type) || (path.length === 0 && FLUSHED_OF_TASK.has(inner.type));
+  if (isUrgent) journal.scheduleFlush();
 }
 
-/** Whether an event only says that this worker hands the task on: the stop, and calls that its next worker can start. */
-function isLeftToNext({ type, reason, result }: RecordedEvent, { token, questions }: ClaimHolder): boolean {
+interface NestedClose {
+  readonly id: string;
+  readonly path: CallPath;
+  readonly holder: ClaimHolder;
+}
+
+/** The question of a sub-agent's call is closed with its answer or its end, where readers of questions look. */
+function closeNested(inner: RecordedEvent, { id, path, holder: { journal, questions } }: NestedClose): void {
+  if (inner.type === 'approval-answered') {
+    const tools = [...path.map(({ tool }) => tool), inner.tool];
+    journal.add({ ...inner, callId: id, tool: tools.join(' › ') });
+  }
+  if (inner.type !== 'call-end') return;
+  for (const close of questions.takeCloses(id)) {
+    journal.add({ type: 'question-closed', ...close, callId: id });
+    journal.closeQuestions([close]);
+  }
+}
+
+interface LeftTo {
+  readonly id: string;
+  /** An agent runs in the call. */
+  readonly isAgentCall: boolean;
+  readonly holder: ClaimHolder;
+}
+
+/** Whether an event only says that this worker hands the task on: the stop, and calls that its next worker continues. */
+function isLeftToNext(
+  { type, reason, result }: RecordedEvent,
+  { id, isAgentCall, holder: { token, questions } }: LeftTo,
+): boolean {
   if (type === 'call-end') {
     if (token.reason === undefined || !HANDOVER_REASONS.has(token.reason.kind)) return false;
-    const { callId = '', state, startedAt } = result ?? {};
-    return startedAt === undefined || (state === 'unknown' && questions.mayBeInClient(callId));
+    const { state, startedAt } = result ?? {};
+    return startedAt === undefined || isAgentCall || (state === 'unknown' && questions.mayBeInClient(id));
   }
   return (
     (type === 'level-changed' || type === 'cancel-requested') &&
@@ -118,54 +152,51 @@ function isLeftToNext({ type, reason, result }: RecordedEvent, { token, question
   );
 }
 
-/** Returns the answer to a sub-agent's question with the call id and tool of that question. */
-function nestedAnswer({ type, callId, tool, event }: RecordedEvent): RecordedEvent | undefined {
-  if (type !== 'call-event' || event === undefined) return undefined;
-  const answer = event.type === 'approval-answered' ? event : nestedAnswer(event);
-  return answer && { ...answer, callId: `${callId}/${answer.callId}`, tool: `${tool} › ${answer.tool}` };
-}
-
-/** Returns the id of a sub-agent's call that has ended, as its question has it; otherwise an empty text. */
-function findNestedEnd({ type, callId, event }: RecordedEvent): string {
-  if (type !== 'call-event' || event === undefined) return '';
-  const inner = event.type === 'call-end' ? event.result!.callId : findNestedEnd(event);
-  return inner === '' ? '' : `${callId}/${inner}`;
-}
-
-/** Drops the history of a run inside a call: such a run is never resumed on its own. */
+/** Drops the history of a compaction: it has an entry of its own. */
 function withoutHistory(event: RecordedEvent): RecordedEvent {
-  if (event.type === 'call-event' && event.event !== undefined) {
-    return { ...event, event: withoutHistory(event.event) };
-  }
   if (event.type !== 'history-compacted') return event;
   const { messages: _messages, ...rest } = event;
   return rest;
 }
 
+/** A call that is about to start. */
+interface StartingCall {
+  readonly tool: Pick<Tool, 'answeredBy'>;
+  /** The calls that it is inside of. */
+  readonly path: CallPath;
+}
+
 /** What happens between a wave and its calls: the checker runs once, and each call is written to the journal. */
 export class WaveBoundary {
   readonly #work: RecordedWork;
-  #checked: Promise<void> | undefined;
+  /** By the id of the call that the run is in. */
+  readonly #checked = new Map<string, Promise<void>>();
 
   constructor(work: RecordedWork) {
     this.#work = work;
   }
 
-  /** Checks at the start of the wave, so that a pending approval does not delay a stop. */
-  reach(): void {
-    this.#checked = this.#work.check();
+  /** Checks at the start of a wave, so that a pending approval does not delay a stop. */
+  note(event: RecordedEvent): void {
+    const { path, inner } = unwrapEvent(event);
+    if (inner.type === 'wave-start') this.#checked.set(toPathId(path, ''), this.#work.check());
+    if (inner.type === 'run-end') this.#checked.delete(toPathId(path, ''));
   }
 
   /** Don't let a call start before its intent is stored: after a crash nothing would show that it may have run. */
-  readonly beforeCall: NonNullable<RunOptions['beforeCall']> = async ({ id, tool }, { tool: { answeredBy } }) => {
+  readonly beforeCall = async (
+    { id: callId, tool: name }: { readonly id: string; readonly tool: string },
+    { tool: { answeredBy }, path }: StartingCall,
+  ): Promise<void> => {
     const { parking } = this.#work;
     const { journal, token, questions } = this.#work.holder;
-    await this.#checked;
+    await this.#checked.get(toPathId(path, ''));
     token.throwIfCancelled();
     // Nothing runs here: the question and the result are all there is to write.
     if (answeredBy !== undefined) return;
-    parking.startCall(id);
-    const intent = { type: 'call-intent', callId: id, tool, shown: questions.findShown(id) };
+    const id = toPathId(path, callId);
+    parking.startCall(callId, path);
+    const intent = wrapEvent(path, { type: 'call-intent', callId, tool: name, shown: questions.findShown(id) });
     const closes = questions.takeCloses(id);
     if (closes.length > 0) {
       // In one step: an answer that was acted on is never acted on again.

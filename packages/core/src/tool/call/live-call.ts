@@ -75,7 +75,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult | Promise<Cal
     ({ id: this.id, tool: this.name, dependsOn: this.dependsOn, exclusive: this.exclusive } = call);
     ({ whenCancelled: this.whenCancelled, timeoutMs: this.timeoutMs } = tool);
     ({ token: this.token, cleanupTimeoutMs: this.cleanupTimeoutMs } = scope);
-    this.nested = (tool as WithNested<Tool, true>)[NESTED] === true;
+    this.nested = (tool as WithNested<Tool, unknown>)[NESTED] !== undefined;
   }
 
   /** Stops only this call. One that has not started never will; one that must finish and has started refuses. */

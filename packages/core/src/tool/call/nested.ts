@@ -42,6 +42,44 @@ interface RunRequests {
   open(token: CancellationToken): Promise<void>;
 }
 
+/** A call on the way from the outermost run to a run inside it. */
+interface OuterCall {
+  readonly callId: string;
+  readonly tool: string;
+}
+
+/** What a lost worker left of a run inside a call. */
+export interface NestedLeft {
+  /** Its messages so far, all calls with a result but those in `left`. */
+  readonly history: readonly object[];
+  /** Calls of its last reply that are still to run. Missing if the model goes on with `input`. */
+  readonly left?: readonly object[];
+  readonly input?: object;
+  /** What its model must know after the calls in `left`. */
+  readonly notice?: object;
+  /** The ends of its earlier calls. */
+  readonly results: readonly object[];
+  readonly spent: { readonly turns: number; readonly calls: number; readonly tokens: number };
+}
+
+/** Records the runs inside a run, and continues those that a lost worker left. One serves a whole tree of runs. */
+export interface NestedRecorder {
+  readonly beforeTurn: () => unknown;
+  readonly beforeCall: (call: { readonly id: string; readonly tool: string }, context: RecordedCall) => unknown;
+  readonly beforeUndo: () => unknown;
+  /** `undefined`: the run starts from its input. `answer`: it had ended. */
+  readonly resume: (
+    path: readonly OuterCall[],
+    agent: object,
+  ) => Promise<NestedLeft | { readonly answer: string } | undefined>;
+}
+
+interface RecordedCall {
+  readonly tool: { readonly answeredBy?: 'user' | 'client' };
+  /** The calls that the call is inside of, outermost first. */
+  readonly path: readonly OuterCall[];
+}
+
 /** A run as seen by the runs inside its calls. */
 export interface ParentRun {
   /** Their usage counts as their parent's. */
@@ -58,7 +96,9 @@ export interface ParentRun {
   /** What their requests are paid from, if a limit in money is set around them. */
   readonly requests?: RunRequests | undefined;
   /** The calls that the parent is inside of, outermost first. */
-  readonly path?: readonly { readonly callId: string; readonly tool: string }[];
+  readonly path?: readonly OuterCall[];
+  /** Missing unless the outermost run is recorded. */
+  readonly recorder?: NestedRecorder | undefined;
 }
 
 /** The context of a call that is a nested run. */

@@ -46,7 +46,14 @@ export type JournalEvent =
    * A call is about to start. If the journal has no more about it, it may have had an effect. `shown`: the digest of what was
    * shown to the user who approved it.
    */
-  | { readonly type: 'call-intent'; readonly callId: string; readonly tool: string; readonly shown?: string }
+  | {
+      readonly type: 'call-intent';
+      readonly callId: string;
+      readonly tool: string;
+      readonly shown?: string;
+      /** It did not start after all: its worker handed the task on. */
+      readonly withdrawn?: boolean;
+    }
   /** The end of a call that a lost worker left open. */
   | { readonly type: 'call-end'; readonly result: { readonly callId: string; readonly state: CallState } }
   /** A user is asked to approve a call, with everything it would do. An answer names `id`. */

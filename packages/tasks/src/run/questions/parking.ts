@@ -1,6 +1,7 @@
 import type { WorkerContext } from '../../delivery/worker-context.ts';
 import { LeaseLostError } from '../../errors.ts';
 import type { ClaimHolder } from '../claim-holder.ts';
+import { type CallPath, toPathId } from '../journal/nested.ts';
 
 interface ParkingOptions {
   readonly context: WorkerContext;
@@ -14,7 +15,13 @@ interface ParkingOptions {
 interface ParkingEvent {
   readonly type: string;
   readonly callId?: string;
+  readonly callIds?: readonly string[];
   readonly result?: { readonly callId: string };
+}
+
+/** A run inside a call: the calls of its current wave that have not ended; `undefined` between waves. */
+interface NestedWave {
+  readonly calls: Set<string> | undefined;
 }
 
 /** Parks a task in the store when it only waits for answers: then it takes no slot, and any worker can continue it. */
@@ -22,6 +29,9 @@ export class Parking implements Disposable {
   readonly #options: ParkingOptions;
   /** Calls that are about to ask, whose intent is being written, and those that run. */
   readonly #moving = new Set<string>();
+  readonly #intended = new Set<string>();
+  /** Runs inside calls, by the call. */
+  readonly #nested = new Map<string, NestedWave>();
   #isReplying = false;
   /** How many background processes it has left running. */
   #background = 0;
@@ -37,21 +47,57 @@ export class Parking implements Disposable {
   get isIdle(): boolean {
     const { questions, token } = this.#options.holder;
     if (!questions.isWaiting || this.#isReplying || this.#background > 0 || token.isCancelled) return false;
-    return [...this.#moving].every((callId) => questions.isWaitingFor(callId));
+    return [...this.#moving].every((id) => this.#isWaiting(id));
   }
 
-  record({ type, callId, result }: ParkingEvent): void {
+  /** Whether an agent runs in a call. */
+  hasRunIn(id: string): boolean {
+    return this.#nested.has(id);
+  }
+
+  /** Whether a call waits for an answer, or the run inside it only for its calls. */
+  #isWaiting(id: string): boolean {
+    const { calls } = this.#nested.get(id) ?? {};
+    if (calls === undefined) return this.#options.holder.questions.isWaitingFor(id);
+    return calls.size > 0 && [...calls].every((inner) => this.#isWaiting(`${id}/${inner}`));
+  }
+
+  record(event: ParkingEvent, path: CallPath): void {
+    if (path.length > 0) this.#recordNested(event, path.map(({ callId }) => callId).join('/'));
+    else this.#recordOwn(event);
+    this.update();
+  }
+
+  #recordNested({ type, callIds, result }: ParkingEvent, id: string): void {
+    if (type === 'run-start' || type === 'wave-end') this.#nested.set(id, { calls: undefined });
+    if (type === 'wave-start') this.#nested.set(id, { calls: new Set(callIds) });
+    if (type === 'call-end') this.#end(`${id}/${result!.callId}`, this.#nested.get(id)?.calls, result!.callId);
+  }
+
+  #end(id: string, calls: Set<string> | undefined, callId: string): void {
+    calls?.delete(callId);
+    this.#intended.delete(id);
+    this.#nested.delete(id);
+  }
+
+  #recordOwn({ type, callId, result }: ParkingEvent): void {
     if (type === 'turn-start') this.#isReplying = true;
     if (type === 'turn-end') this.#isReplying = false;
     if (type === 'approval-requested') this.#moving.add(callId!);
-    if (type === 'call-end') this.#moving.delete(result!.callId);
+    if (type === 'call-end') this.#end(result!.callId, this.#moving, result!.callId);
+  }
+
+  /** A call is about to start: its intent is written. */
+  startCall(callId: string, path: CallPath): void {
+    const id = toPathId(path, callId);
+    this.#intended.add(id);
+    if (path.length === 0) this.#moving.add(id);
     this.update();
   }
 
-  /** A call is about to start. */
-  startCall(callId: string): void {
-    this.#moving.add(callId);
-    this.update();
+  /** Whether the intent of a call was written here. */
+  isIntended(id: string): boolean {
+    return this.#intended.has(id);
   }
 
   /** Keeps the task here until it is disposed: a background process of it runs here. */

@@ -22,7 +22,7 @@ export interface OpenCall {
 }
 
 /** How an undo ended, and why it failed. */
-interface UndoEnd {
+export interface UndoEnd {
   readonly state: NonNullable<StopReport['calls'][number]['undo']>;
   readonly error?: string | undefined;
 }
@@ -48,9 +48,25 @@ export interface RecoveryState {
   readonly version?: string | undefined;
   /** The last wait for the provider, if there was no complete reply since. */
   readonly wait?: ProviderWait | undefined;
+  /** The runs inside its calls, by call. */
+  readonly nested: ReadonlyMap<string, RecoveryState>;
+  /** Its worker recorded the calls of runs inside calls before they started, so that those can be continued. */
+  readonly isNestedRecorded: boolean;
+  /** Its beginning is not whole, so it cannot be continued. */
+  readonly isCut: boolean;
+  /** When each call ended, in the order of all ends of the task. */
+  readonly order: ReadonlyMap<string, number>;
+  /** What it has used, without the runs inside its calls. */
+  readonly spent: { readonly turns: number; readonly calls: number; readonly tokens: number };
 }
 
 class Reading {
+  readonly nested = new Map<string, Reading>();
+  readonly order = new Map<string, number>();
+  readonly spent = { turns: 0, calls: 0, tokens: 0 };
+  isNestedRecorded: boolean = false;
+  /** What it started with is not whole. */
+  isCut: boolean = false;
   readonly history = new HistoryBuilder();
   readonly undone = new Map<string, UndoEnd>();
   readonly inputs = new Map<string, unknown>();
@@ -66,14 +82,25 @@ class Reading {
 type OwnEvent =
   | PostponedTurn
   | { readonly type: 'history'; readonly messages: readonly Message[] }
-  | { readonly type: 'call-intent'; readonly callId: string; readonly shown?: string }
+  | {
+      readonly type: 'call-intent';
+      readonly callId: string;
+      readonly tool: string;
+      readonly shown?: string;
+      /** The call did not start: its worker was told to hand the task on. */
+      readonly withdrawn?: boolean;
+    }
   | { readonly type: 'undo-start'; readonly callId: string }
   | ({ readonly type: 'undo-end'; readonly callId: string } & UndoEnd);
 
 /** Reads a journal from the start. */
 export function readRecoveryState(journal: readonly JournalEntry[]): RecoveryState {
   const reading = new Reading();
-  for (const { event } of journal) read(reading, event as unknown as RunEvent | OwnEvent);
+  for (const { event, position } of journal) read(reading, event as unknown as RunEvent | OwnEvent, { position });
+  return toState(reading);
+}
+
+function toState(reading: Reading): RecoveryState {
   const { history, undone, inputs, cut, isWhole, version, wait } = reading;
   const { messages, results } = history;
   const open = [...history.openCalls].map(({ callId: id, tool, input, isStarted: started }): OpenCall => {
@@ -84,14 +111,33 @@ export function readRecoveryState(journal: readonly JournalEntry[]): RecoverySta
   const partial = toReplyText({ content: history.partial });
   const last = messages.at(-1);
   const isComplete = open.length === 0 && last?.role === 'assistant' && last.stopReason === 'stop' && partial === '';
-  const known = { undone, inputs, cut, isWhole, version, wait };
+  const { order, spent, isNestedRecorded } = reading;
+  const nested = new Map([...reading.nested].map(([callId, one]) => [callId, toState(one)]));
+  const more = { nested, isNestedRecorded, isCut: reading.isCut, order, spent };
+  const known = { undone, inputs, cut, isWhole, version, wait, ...more };
   return { messages, open, results, partial, isComplete, ...known };
 }
 
-function read(reading: Reading, event: RunEvent | OwnEvent): void {
+interface ReadAt {
+  readonly position: number;
+  /** The entry is not whole. */
+  readonly isCut?: boolean;
+}
+
+function read(reading: Reading, event: RunEvent | OwnEvent, at: ReadAt): void {
   const { history, undone } = reading;
+  const isCut = at.isCut === true || 'cut' in event;
   switch (event.type) {
+    case 'call-event': {
+      const inner = reading.nested.get(event.callId) ?? new Reading();
+      // Any tool may nest, and its events may only look like ours.
+      if (event.event.type === 'run-start') reading.nested.set(event.callId, inner);
+      if (reading.nested.has(event.callId)) read(inner, event.event as RunEvent, { ...at, isCut });
+      break;
+    }
     case 'run-start':
+      reading.isNestedRecorded = (event as { readonly nested?: number }).nested === 1;
+      reading.isCut ||= isCut;
       // A run that got no further than its input was started again.
       if (history.messages.length === 1 && !reading.isWhole) history.replace([]);
       history.dropPartial();
@@ -101,6 +147,7 @@ function read(reading: Reading, event: RunEvent | OwnEvent): void {
     case 'history':
       history.replace(event.messages);
       reading.isWhole = true;
+      reading.isCut ||= isCut;
       break;
     case 'turn-end':
       // A reply that failed or was cut off is requested again. Its text stays in the journal.
@@ -111,11 +158,17 @@ function read(reading: Reading, event: RunEvent | OwnEvent): void {
       reading.wait = event;
       break;
     case 'call-intent':
+      if (event.withdrawn) {
+        const { callId, tool } = event;
+        if (history.isOpen(callId)) history.openCall({ callId, tool, input: reading.inputs.get(callId) });
+        break;
+      }
       history.startCall(event.callId);
       reading.shown.set(event.callId, event.shown);
       break;
     case 'call-end':
-      if ('cut' in event) reading.cut.add(event.result.callId);
+      if (isCut) reading.cut.add(event.result.callId);
+      reading.order.set(event.result.callId, at.position);
       history.apply(event);
       break;
     case 'undo-start':
@@ -134,11 +187,15 @@ function read(reading: Reading, event: RunEvent | OwnEvent): void {
 }
 
 function readReply(reading: Reading, event: Extract<RunEvent, { type: 'turn-end' }>): void {
-  const { history, inputs, cut, needs } = reading;
+  const { history, inputs, cut, needs, spent } = reading;
+  const { inputTokens = 0, outputTokens = 0 } = event.message.usage ?? {};
+  spent.turns++;
+  spent.tokens += inputTokens + outputTokens;
   history.apply(event);
   if (event.message.stopReason !== 'aborted') reading.wait = undefined;
   for (const part of event.message.content) {
     if (part.type !== 'call') continue;
+    spent.calls++;
     inputs.set(part.callId, part.input);
     needs.set(part.callId, part.dependsOn);
     if (isTruncated(part.input)) cut.add(part.callId);
@@ -215,28 +272,6 @@ export function resumeNotice(unknown: readonly CallResult[], update?: AgentUpdat
   return { role: 'user', isNotice: true, content: sentences.join(' ') };
 }
 
-/** What is known about a stop. `wasLost`: a worker of the task was lost. Otherwise it was handed back, or parked. */
-type SettledStop = Pick<StopOrder, 'reason'> & Pick<StopReport, 'notUndone'> & { readonly wasLost: boolean };
-
-/** Ends a run that no worker holds and that is cancelled: nothing runs again, and every call gets a result. */
-export function settle(
-  recovery: RecoveryState,
-  stop: SettledStop,
-  now: number,
-): { messages: readonly Message[]; answer: string; stop: Json } {
-  const closed = recovery.open.map((call) => createLostResult(call, call.started ? 'unknown' : 'not-started', now));
-  const words: AssistantMessage[] =
-    recovery.partial === ''
-      ? []
-      : [{ role: 'assistant', content: [{ type: 'text', text: recovery.partial }], stopReason: 'aborted' }];
-  const messages = [...recovery.messages, ...closed.map((result): Message => ({ role: 'tool', ...result })), ...words];
-  return {
-    messages,
-    answer: joinWords(messages),
-    stop: toReport(recovery, closed, { ...stop, now }) as unknown as Json,
-  };
-}
-
 /** Describes calls of a lost worker for the stop report. */
 export function describeLost(
   calls: readonly CallResult[],
@@ -248,19 +283,6 @@ export function describeLost(
     if (undo === undefined) return about;
     return { ...about, undo: undo.state, ...(undo.error !== undefined && { undoError: undo.error }) };
   });
-}
-
-function toReport(
-  { undone, results }: RecoveryState,
-  closed: readonly CallResult[],
-  { reason, notUndone = [], wasLost, now }: SettledStop & { readonly now: number },
-): StopReport {
-  const calls = describeLost([...results.filter(({ callId }) => undone.has(callId)), ...closed], { undone, reason });
-  const cleanupErrors = wasLost ? ['its worker was lost; what it left behind was not looked for'] : [];
-  const isKnown = [...results, ...closed].every(({ state }) => state !== 'unknown');
-  const isClean = !wasLost && isKnown && calls.every(({ undo = 'undone' }) => undo === 'undone');
-  const left = notUndone.length > 0 && { notUndone };
-  return { reason, settledAfterMs: Math.round(now - reason.at), levels: [], calls, ...left, cleanupErrors, isClean };
 }
 
 /** Returns the text of the last reply in a list of messages. */

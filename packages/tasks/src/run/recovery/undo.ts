@@ -1,8 +1,10 @@
-import type { AppContext, CallResult, CancellationToken, Json, StopReport, Tool } from '@whoa/core';
+import type { AppContext, CancellationToken, Json, StopReport, Tool } from '@whoa/core';
 import { shield, waitUntilLevel } from '@whoa/core/embed';
 import { describeError, UNDO_MS, withoutUndo } from '@whoa/core/internal';
 import type { TaskOutcome } from '../../task.ts';
 import type { Journal } from '../journal/journal.ts';
+import { wrapEvent } from '../journal/nested.ts';
+import { type ClosedLater, type EndedCall, listEnded, listUndone, toReported } from './lost-calls.ts';
 import { describeLost, type RecoveryState } from './resume.ts';
 
 type Undone = RecoveryState['undone'];
@@ -14,6 +16,7 @@ interface UndoOptions {
   readonly context: AppContext | undefined;
   /** The task. */
   readonly workId: string;
+  readonly closed?: ClosedLater;
 }
 
 /**
@@ -23,30 +26,32 @@ interface UndoOptions {
  */
 export async function undoAfterCrash(
   recovery: RecoveryState,
-  { tools, journal, token, context, workId }: UndoOptions,
+  { tools, journal, token, context, workId, closed }: UndoOptions,
 ): Promise<Undone> {
-  const undone = new Map(recovery.undone);
+  const undone = listUndone(recovery);
   const shielded = shield(token, { timeoutMs: UNDO_MS, name: 'undo' });
   try {
-    for (const call of recovery.results.toReversed()) {
-      const tool = tools.find(({ name }) => name === call.tool);
-      if (!needsUndo(call, tool, undone) || shielded.isCancelled) continue;
-      const about = { callId: call.callId, tool: call.tool };
+    for (const call of listEnded(recovery, tools, closed).toReversed()) {
+      if (!needsUndo(call, undone) || shielded.isCancelled) continue;
+      const { id, path, tool, result: ended, input } = call;
+      const { callId } = ended;
+      const about = { callId, tool: ended.tool };
       // Don't undo a call with a cut journal entry: undoing half of it could do harm.
-      if (recovery.cut.has(call.callId)) {
-        undone.set(call.callId, { state: 'unknown', error: 'its journal entry was too large to keep whole' });
+      if (call.isCut) {
+        undone.set(id, { state: 'unknown', error: 'its journal entry was too large to keep whole' });
         continue;
       }
-      journal.add({ type: 'undo-start', ...about });
+      journal.add(wrapEvent(path, { type: 'undo-start', ...about }));
       await journal.flush();
-      const result = { ...call, input: recovery.inputs.get(call.callId) };
-      const within = { callId: call.callId, workId, signal: shielded.signal, context };
+      const result = { ...ended, input };
+      const own = [workId, ...path.map((outer) => outer.callId)].join('/');
+      const within = { callId, workId: own, signal: shielded.signal, context };
       const undoing = (async () => tool!.undo!(result, within))();
       const end = await waitUntilLevel(undoing, shielded, 'kill');
       const state = end.by === 'value' ? 'undone' : end.by === 'error' ? 'failed' : 'unknown';
       const failure = end.by === 'error' && { error: describeError(end.error) };
-      undone.set(call.callId, { state, ...failure });
-      journal.add({ type: 'undo-end', ...about, state, ...failure });
+      undone.set(id, { state, ...failure });
+      journal.add(wrapEvent(path, { type: 'undo-end', ...about, state, ...failure }));
     }
     await journal.flush();
   } finally {
@@ -57,10 +62,16 @@ export async function undoAfterCrash(
 
 /** Returns what a lost worker had finished and cannot be undone. */
 export function findNotUndone(
-  { results }: RecoveryState,
+  recovery: RecoveryState,
   tools: readonly Tool[],
+  closed?: ClosedLater,
 ): NonNullable<StopReport['notUndone']> {
-  return withoutUndo({ calls: results, tools: new Map(tools.map((tool) => [tool.name, tool])) });
+  return listEnded(recovery, tools, closed).flatMap((call) => {
+    const used = call.tool && new Map([[call.tool.name, call.tool]]);
+    if (used === undefined || withoutUndo({ calls: [call.result], tools: used }).length === 0) return [];
+    const { callId, tool } = toReported(call);
+    return [{ callId, tool }];
+  });
 }
 
 /** The run that continued after a crash undoes only its own calls when it is cancelled. Undoes those before it, too. */
@@ -75,10 +86,12 @@ export async function undoEarlier(
   const { reason } = stop;
   const undone = await undoAfterCrash(recovery, options);
   const earlier = describeLost(
-    recovery.results.filter(({ callId }) => undone.has(callId)),
+    listEnded(recovery, options.tools, options.closed)
+      .map(toReported)
+      .filter(({ callId }) => undone.has(callId)),
     { undone, reason },
   );
-  const notUndone = [...findNotUndone(recovery, options.tools), ...(stop.notUndone ?? [])];
+  const notUndone = [...findNotUndone(recovery, options.tools, options.closed), ...(stop.notUndone ?? [])];
   const report: StopReport = {
     ...stop,
     settledAfterMs: Math.round(now() - reason.at),
@@ -89,8 +102,8 @@ export async function undoEarlier(
   return { ...outcome, stopReport: report as unknown as Json };
 }
 
-function needsUndo(call: CallResult, tool: Tool | undefined, undone: Undone): boolean {
-  if (call.state !== 'finished' || tool === undefined || !('undo' in tool)) return false;
-  const before = undone.get(call.callId);
+function needsUndo({ id, result, tool }: EndedCall, undone: Undone): boolean {
+  if (result.state !== 'finished' || tool === undefined || !('undo' in tool)) return false;
+  const before = undone.get(id);
   return before === undefined || (before.state === 'unknown' && tool.undoRepeatable);
 }
