@@ -113,12 +113,13 @@ export class ApprovalScenario {
   #appended({ id }: ClaimRef, { events, asks = [] }: Batch, { questions = [], commands }: Orders): void {
     const isOpen = questions.some(({ answer, closed }) => answer === undefined && closed === undefined);
     if (isOpen && commands.some(({ type }) => type === 'steer')) this.#broken(id, 'it asks though a message is unread');
-    for (const { id: question, callId, kind } of findAsked(asks, questions)) {
+    for (const { id: question, callId: path, kind } of findAsked(asks, questions)) {
+      const callId = path.split('/').at(-1)!;
       this.#asked.add(`${id} ${callId}`);
       this.#questions.set(question, { id, callId, kind });
     }
-    for (const event of events as unknown as readonly (Question & { callId: string })[])
-      if (event.type === 'call-intent') this.#tasks.set(event.callId, id);
+    for (const event of events)
+      for (const callId of findIntents(event as unknown as Intent)) this.#tasks.set(callId, id);
   }
 
   #answered({ id, tenant }: { id: string; tenant: string }, { value }: Answer): void {
@@ -155,6 +156,19 @@ export class ApprovalScenario {
   #broken(id: string, what: string): void {
     this.#context.violations.push({ promise: 'P13', what: `${id}: ${what}` });
   }
+}
+
+interface Intent {
+  readonly type: string;
+  readonly callId: string;
+  /** The event of a run inside the call. */
+  readonly event?: Intent;
+}
+
+/** Returns the call that an entry starts, also if it is inside other calls. */
+export function findIntents({ type, callId, event }: Intent): readonly string[] {
+  if (type === 'call-event' && event !== undefined) return findIntents(event);
+  return type === 'call-intent' ? [callId] : [];
 }
 
 /** The questions of a batch that the store has: it treats a batch that arrives after a later one as a repeat. */

@@ -3,6 +3,7 @@ import type { JournalEntry, TaskRecord, TaskStore } from '@whoa/tasks';
 import type { ClaimRef } from '@whoa/tasks/store';
 import type { Violation } from '../../packages/core/src/testing/history.ts';
 import type { TakenTask } from '../../packages/tasks/src/delivery/worker-store.ts';
+import { findIntents } from './approvals.ts';
 import type { Commit } from './network.ts';
 import type { Effect } from './work.ts';
 
@@ -227,8 +228,8 @@ export class SimulatedHistory {
 
   #calledIn([claim, batch]: readonly unknown[]): void {
     for (const event of (batch as { events: readonly unknown[] }).events) {
-      const { type, callId } = event as { type?: string; callId?: string };
-      if (type === 'call-intent' && callId !== undefined) this.#calls.set(callId, (claim as ClaimRef).id);
+      for (const callId of findIntents(event as Parameters<typeof findIntents>[0]))
+        this.#calls.set(callId, (claim as ClaimRef).id);
     }
   }
 

@@ -39,12 +39,13 @@ interface Parts {
 /**
  * - `delivery`: tasks, and what users do to them.
  * - `mixed`: also readers, a chat and approvals, in less time.
+ * - `nested`: `mixed`, in which the agent with approvals has sub-agents, two deep, that ask too.
  * - `suspends`: `delivery`, with processes suspended or asleep just after they have sent a request to the store.
  * - `upgrade`: `delivery` on SQLite, with workers of two releases that roll back and forth, and a migration.
  * - `poison`: tasks that kill their worker, next to harmless ones. In half of the runs nothing else fails.
  * - `provider`: `delivery`, with a model provider that is down for a while. In half of the runs nothing else fails.
  */
-export const profiles = ['delivery', 'mixed', 'suspends', 'upgrade', 'poison', 'provider'] as const;
+export const profiles = ['delivery', 'mixed', 'nested', 'suspends', 'upgrade', 'poison', 'provider'] as const;
 export type Profile = (typeof profiles)[number];
 
 export interface SeedReport {
@@ -62,6 +63,7 @@ const POLLS_MS = [500, 1_000, 2_000] as const;
 const TIMES = {
   delivery: { hostileMs: 40_000, workMs: 20_000 },
   mixed: { hostileMs: 20_000, workMs: 6_000 },
+  nested: { hostileMs: 20_000, workMs: 6_000 },
   suspends: { hostileMs: 40_000, workMs: 20_000 },
   upgrade: { hostileMs: 40_000, workMs: 20_000 },
   poison: { hostileMs: 60_000, workMs: 3_000 },
@@ -153,7 +155,7 @@ class Simulation implements AsyncDisposable {
     });
     const client = new SimulatedProcess('client', clock, this.#random);
     this.#context = this.#createContext(this.#connect(client, this.#upgrade?.[this.#random.pick(RELEASES)]));
-    if (parts.profile === 'mixed') this.#mixed = new Mixed(this.#context);
+    if (parts.profile === 'mixed' || parts.profile === 'nested') this.#mixed = new Mixed(this.#context);
   }
 
   async run(): Promise<SeedReport> {
@@ -266,6 +268,7 @@ class Simulation implements AsyncDisposable {
       process,
       approvals,
       provider: this.#provider,
+      isNested: this.#parts.profile === 'nested',
       random: this.#random,
       onEffect: (effect) => {
         this.#history.effect(effect);

@@ -9,6 +9,7 @@ const PROFILES = (
   [
     { profile: 'delivery', seeds: 150 },
     { profile: 'mixed', seeds: 75 },
+    { profile: 'nested', seeds: 75 },
     { profile: 'suspends', seeds: 50 },
     { profile: 'upgrade', seeds: 30 },
     { profile: 'poison', seeds: 75 },

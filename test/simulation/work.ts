@@ -28,6 +28,8 @@ interface RunTaskOptions {
   readonly onAsked: (history: readonly Message[]) => void;
   /** Adds an agent that needs approval before it wires, and one whose calls are answered. */
   readonly approvals?: TaskApprovals | undefined;
+  /** The agent that needs approval has sub-agents, two deep. */
+  readonly isNested?: boolean;
   /** Consulted by its agents' models first. */
   readonly provider?: Provider | undefined;
 }
@@ -42,6 +44,7 @@ export function createWork({
   onAsked,
   approvals,
   provider,
+  isNested = false,
 }: RunTaskOptions): Readonly<Record<string, TaskHandler>> {
   const { world } = process;
   const never = new core.CancellationToken({ name: 'never', clock: world.clock });
@@ -135,10 +138,23 @@ export function createWork({
         },
       },
     });
+  const careful = [tools[0]!, wire];
+  const helper = (its: readonly Tool[], name: string): Tool => {
+    const inner = createAssistant(name, its);
+    const { execute, ...rest } = core.createAgentTool(inner, { description: name });
+    // The models of the simulation give no input.
+    const given: Tool = {
+      ...rest,
+      inputSchema: anything,
+      execute: (_: unknown, context: Parameters<typeof execute>[1]) => execute({ task: 'help' }, context),
+    } as never;
+    return given;
+  };
+  const helped = isNested ? [...careful, helper([...careful, helper(careful, 'inner')], 'helper')] : careful;
   return {
     assistant: createAssistant('assistant', tools),
     ...(approvals && {
-      careful: createAssistant('careful', [tools[0]!, wire], { approve: approvals.approve }),
+      careful: createAssistant('careful', helped, { approve: approvals.approve }),
       asking: createAssistant('asking', [tools[0]!, ...answered], { approve: approvals.approve }),
     }),
     brief: async ({ token }) => {
