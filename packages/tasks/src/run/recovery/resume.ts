@@ -73,6 +73,8 @@ class Reading {
   readonly cut = new Set<string>();
   readonly needs = new Map<string, readonly string[] | undefined>();
   readonly shown = new Map<string, string | undefined>();
+  /** How many workers have started each call, or were about to. */
+  readonly intents = new Map<string, number>();
   isWhole: boolean = false;
   version?: string | undefined;
   wait?: ProviderWait | undefined;
@@ -158,13 +160,7 @@ function read(reading: Reading, event: RunEvent | OwnEvent, at: ReadAt): void {
       reading.wait = event;
       break;
     case 'call-intent':
-      if (event.withdrawn) {
-        const { callId, tool } = event;
-        if (history.isOpen(callId)) history.openCall({ callId, tool, input: reading.inputs.get(callId) });
-        break;
-      }
-      history.startCall(event.callId);
-      reading.shown.set(event.callId, event.shown);
+      noteIntent(reading, event);
       break;
     case 'call-end':
       if (isCut) reading.cut.add(event.result.callId);
@@ -184,6 +180,16 @@ function read(reading: Reading, event: RunEvent | OwnEvent, at: ReadAt): void {
     default:
       history.apply(event);
   }
+}
+
+function noteIntent({ history, intents, inputs, shown }: Reading, event: Extract<OwnEvent, { type: 'call-intent' }>) {
+  const { callId, tool } = event;
+  const count = (intents.get(callId) ?? 0) + (event.withdrawn ? -1 : 1);
+  intents.set(callId, count);
+  if (!event.withdrawn) shown.set(callId, event.shown);
+  if (count > 0) history.startCall(callId);
+  // An earlier worker may have started it. If none has, it had no effect.
+  else if (history.isOpen(callId)) history.openCall({ callId, tool, input: inputs.get(callId) });
 }
 
 function readReply(reading: Reading, event: Extract<RunEvent, { type: 'turn-end' }>): void {
