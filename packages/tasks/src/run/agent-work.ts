@@ -1,30 +1,17 @@
-import type { Agent, CallResult, Json, Message, Run } from '@whoa/core';
-import type { UserMessage, World } from '@whoa/core/embed';
+import type { Agent, Json, Message, Run } from '@whoa/core';
+import type { UserMessage } from '@whoa/core/embed';
 import { type Call, NO_USAGE, RESUMED, toPreset } from '@whoa/core/internal';
 import type { TaskOutcome, TaskRecord } from '../task.ts';
 import type { AdoptedRun } from './adopted-run.ts';
 import { toErrorData } from './journal/entry.ts';
 import { outcomeOfRun, toNewMessages, usedBefore } from './outcome.ts';
-import type { TaskApprovals } from './questions/approvals.ts';
 import { type RecordedWork, record, WaveBoundary } from './recording.ts';
-import { createNestedRecorder, describeOtherVersion, planContinuation } from './recovery/continue.ts';
-import { joinWords, type RecoveryState } from './recovery/resume.ts';
+import { type AgentWork, createNestedRecorder, describeOtherVersion, planContinuation } from './recovery/continue.ts';
+import { joinWords } from './recovery/resume.ts';
 import { undoEarlier } from './recovery/undo.ts';
-import type { ResumeRule } from './runner.ts';
 import { toUserMessage } from './work.ts';
 
 type RunInput = Parameters<Agent['run']>[0];
-
-export interface AgentWork extends RecordedWork {
-  readonly agent: Agent;
-  /** What the journal says. */
-  readonly recovery: RecoveryState;
-  readonly resume: ResumeRule;
-  readonly world: World;
-  readonly approvals: TaskApprovals | undefined;
-  /** What was decided about calls of lost workers, by the call that their run is in. */
-  readonly closed: Map<string, readonly CallResult[]>;
-}
 
 /** Returns the history before a task. It includes all inputs of merged messages except the last. */
 export function historyBefore({ inputs }: TaskRecord, history: readonly Json[]): Message[] {

@@ -1,5 +1,5 @@
 /** A call on the way from a task's run to a run inside it. */
-export interface OuterCall {
+interface OuterCall {
   readonly callId: string;
   readonly tool: string;
 }

@@ -1,10 +1,11 @@
 import { type Agent, type CallResult, createRuntime, isCancelledError, type Message, type Tool } from '@whoa/core';
 import type { ApprovalRequest, Approve } from '@whoa/core/approval';
-import type { UserMessage } from '@whoa/core/embed';
+import type { UserMessage, World } from '@whoa/core/embed';
 import { type Call, type Hooks, NESTED, type NestedRecorder, RESUMED, type RuntimeEvent } from '@whoa/core/internal';
-import type { AgentWork } from '../agent-work.ts';
 import { type CallPath, toPathId, wrapEvent } from '../journal/nested.ts';
-import { recordEvent, WaveBoundary } from '../recording.ts';
+import type { TaskApprovals } from '../questions/approvals.ts';
+import { type RecordedWork, recordEvent, WaveBoundary } from '../recording.ts';
+import type { ResumeRule } from '../runner.ts';
 import { findAgent } from './find-agent.ts';
 import {
   type AgentUpdate,
@@ -17,6 +18,17 @@ import {
   type RecoveryState,
   resumeNotice,
 } from './resume.ts';
+
+export interface AgentWork extends RecordedWork {
+  readonly agent: Agent;
+  /** What the journal says. */
+  readonly recovery: RecoveryState;
+  readonly resume: ResumeRule;
+  readonly world: World;
+  readonly approvals: TaskApprovals | undefined;
+  /** What was decided about calls of lost workers, by the call that their run is in. */
+  readonly closed: Map<string, readonly CallResult[]>;
+}
 
 /** A run that a lost worker left: the task's own, or one inside its calls. */
 export interface LostRun {
