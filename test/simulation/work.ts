@@ -141,12 +141,13 @@ export function createWork({
   const careful = [tools[0]!, wire];
   const helper = (its: readonly Tool[], name: string): Tool => {
     const inner = createAssistant(name, its);
-    const { execute, ...rest } = core.createAgentTool(inner, { description: name });
+    const help = core.createAgentTool(inner, { description: name });
     // The models of the simulation give no input.
     const given: Tool = {
-      ...rest,
+      ...help,
       inputSchema: anything,
-      execute: (_: unknown, context: Parameters<typeof execute>[1]) => execute({ task: 'help' }, context),
+      execute: (_: unknown, context: Parameters<typeof help.execute>[1]) =>
+        help.help.execute({ task: 'help' }, context),
     } as never;
     return given;
   };

@@ -124,9 +124,8 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     worker = own(await startWorker({ ...open, store: opened, engine, concurrency, config, telemetry, screen }));
   const webhooks = await startWebhooks({ config, store: opened, telemetry, screen });
   if (webhooks !== undefined) own(webhooks);
-  const hooks = { 'hook-error': ({ error }: { error: unknown }) => onError(error) };
   const rules = { authenticate, origins, hosts, approvers, starterMayAnswer };
-  const shared = { ...rules, store, hooks };
+  const shared = { ...rules, store, hooks: { 'hook-error': ({ error }: { error: unknown }) => onError(error) } };
   const chat = own(createChatHandler({ ...shared, agent: chatAgent, api: CHAT }));
   const agUi = own(createAgUiHandler({ ...shared, agent: chatAgent, api: AG_UI }));
   const access = createAccess({ ...rules, onError });

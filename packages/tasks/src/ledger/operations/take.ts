@@ -92,10 +92,8 @@ function takeReady(
   const hasReserved = tables.hasReservedQueues();
   let mayTakeSuspect = hasReserved && currentSuspect(tables.session(request.session), tables) === undefined;
   const { maxRunningPerAgent = Infinity, maxRunningPerTenant = Infinity } = rules;
-  const isAllPaused = tables.isPaused({ all: true });
   const isOpen = (agent: string): boolean =>
-    !isAllPaused &&
-    !tables.isPaused({ agent }) &&
+    !isDeliveryPaused({ agent }, tables) &&
     (maxRunningPerAgent === Infinity || tables.countHeld({ agent }, maxRunningPerAgent) < maxRunningPerAgent);
   const isFull = ({ tenant }: ReadyQueue): boolean =>
     tables.isPaused({ tenant }) || tables.countHeld({ tenant }, maxRunningPerTenant) >= maxRunningPerTenant;
@@ -268,7 +266,11 @@ export function applyClaimMany(
 function isPaused(task: StoredTask, tables: OperationContext['tables']): boolean {
   const { agent, tenant } = task;
   if (isExempt(toReadyQueueName(task))) return false;
-  return tables.isPaused({ all: true }) || tables.isPaused({ agent }) || tables.isPaused({ tenant });
+  return isDeliveryPaused({ agent }, tables) || tables.isPaused({ tenant });
+}
+
+function isDeliveryPaused(agent: { readonly agent: string }, tables: OperationContext['tables']): boolean {
+  return tables.isPaused({ all: true }) || tables.isPaused(agent);
 }
 
 /** A task in `delayed` that only waits for its preferred worker can be claimed; the others have to wait. */

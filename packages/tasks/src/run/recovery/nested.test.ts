@@ -27,11 +27,11 @@ interface Office {
 /** A worker whose agent has agents three deep: each pays once, the middle one before and after the innermost. */
 function openOffice({ store, world, effects, isAsking, diesAt = Infinity, isDeploy = false }: Office) {
   let writes = 0;
-  let deployed: PromiseLike<void> | undefined;
+  const deploys: PromiseLike<void>[] = [];
   const isDead = (): boolean => !isDeploy && writes >= diesAt;
   const own = alterStore(store, (name, call) => {
     if (name === 'append' && !isDead()) writes++;
-    if (isDeploy && writes === diesAt) deployed ??= made.runner[Symbol.asyncDispose]();
+    if (isDeploy && writes === diesAt) deploys.push(made.runner[Symbol.asyncDispose]());
     return isDead() ? new Promise(() => {}) : call();
   });
   const pay = (name: string): Tool =>
@@ -107,11 +107,11 @@ interface Deaths {
   readonly at: readonly number[];
   readonly isDeploy?: boolean;
   /** Called before the last worker comes. */
-  readonly then?: (store: TaskStore, id: string) => Promise<void>;
+  readonly meanwhile?: (store: TaskStore, id: string) => Promise<void>;
 }
 
 /** Lets workers die one after another, then one that does not. */
-async function runWithDeaths({ isAsking, at, isDeploy = false, then }: Deaths) {
+async function runWithDeaths({ isAsking, at, isDeploy = false, meanwhile }: Deaths) {
   const world = createVirtualWorld();
   const store = createMemoryStore({ world });
   const effects: string[] = [];
@@ -129,7 +129,7 @@ async function runWithDeaths({ isAsking, at, isDeploy = false, then }: Deaths) {
     writes = office.writes();
   }
   const before = [...effects];
-  await then?.(store, id);
+  await meanwhile?.(store, id);
   const last = openOffice({ store, world, effects, isAsking });
   await last.runner.serve();
   await expireSessions(store, world, LEASE_MS);
@@ -157,7 +157,7 @@ test.each(KINDS)(
     for (let first = 1; first <= whole.writes; first++) {
       for (const second of [[], [2]]) {
         const { effects, record, unknown } = await runWithDeaths({ isAsking, at: [first, ...second] });
-        const where = `dies at ${first} of ${whole.writes}, then ${second}`;
+        const where = `dies at ${first} of ${whole.writes}, then ${second.join()}`;
         expect(record, where).toMatchObject({ status: 'success', outcome: { answer: 'all done' } });
         expect(new Set(effects).size, where).toBe(effects.length);
         // What had begun without an end may be unknown: then it is not repeated.
@@ -181,11 +181,11 @@ test.each(KINDS)(
   'a cancel with undo after a crash undoes or names everything in sub-agents: %s',
   async (_, isAsking) => {
     const { writes } = await runWithDeaths({ isAsking, at: [Infinity] });
-    const then = async (store: TaskStore, id: string): Promise<void> => {
+    const meanwhile = async (store: TaskStore, id: string): Promise<void> => {
       await store.cancel({ tenant: 'acme', id }, { by: 'ann' }, { undo: true });
     };
     for (let at = 1; at <= writes; at++) {
-      const { before, effects, record } = await runWithDeaths({ isAsking, at: [at], then });
+      const { before, effects, record } = await runWithDeaths({ isAsking, at: [at], meanwhile });
       const where = `dies at ${at} of ${writes}`;
       if (record.status === 'success') continue;
       expect(record.status, where).toBe('cancelled');

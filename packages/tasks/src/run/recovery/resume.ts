@@ -1,8 +1,7 @@
-import type { Agent, CallResult, CancelReason, Json, Message, RunEvent, StopReport, Tool } from '@whoa/core';
+import type { Agent, CallResult, CancelReason, Message, RunEvent, StopReport, Tool } from '@whoa/core';
 import type { UserMessage } from '@whoa/core/embed';
-import type { AssistantMessage } from '@whoa/core/internal';
 import { HistoryBuilder, toReplyText } from '@whoa/core/internal';
-import type { JournalEntry, ProviderWait, StopOrder } from '../../task.ts';
+import type { JournalEntry, ProviderWait } from '../../task.ts';
 import type { PostponedTurn } from '../journal/journal-event.ts';
 import { isTruncated } from '../journal/truncate.ts';
 
