@@ -146,8 +146,7 @@ export function createWork({
     const given: Tool = {
       ...help,
       inputSchema: anything,
-      execute: (_: unknown, context: Parameters<typeof help.execute>[1]) =>
-        help.help.execute({ task: 'help' }, context),
+      execute: (_: unknown, context: Parameters<typeof help.execute>[1]) => help.execute({ task: 'help' }, context),
     } as never;
     return given;
   };

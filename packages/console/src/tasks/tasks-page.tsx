@@ -32,7 +32,6 @@ export function TasksPage({ me, tenant, onLoggedOut }: PageProps): ReactNode {
   const state = useLive(list);
   const [isStopping, setStopping] = useState(false);
   const [isHalting, setHalting] = useState(false);
-  const mayHalt = isOperator && me.rights.includes('halt');
   const haltTarget = agent !== undefined ? { agent } : tenant !== undefined ? { tenant } : { all: true as const };
   // A stop by filter is about one tenant.
   const isMixed = isAll && state.tasks.some((task) => task.tenant !== me.tenant);
@@ -53,22 +52,14 @@ export function TasksPage({ me, tenant, onLoggedOut }: PageProps): ReactNode {
               {formatWhole(total)} stored{me.tenant !== tenant && tenant !== undefined ? ` in ${tenant}` : ''}
             </span>
           )}
-          {me.rights.includes('cancel') && (
-            <Button
-              look="so push"
-              aria-expanded={isStopping}
-              disabled={isMixed}
-              title={isMixed ? 'Choose a tenant first' : undefined}
-              onClick={() => setStopping(!isStopping)}
-            >
-              Stop by filter…
-            </Button>
-          )}
-          {mayHalt && (
-            <Button look="so" aria-expanded={isHalting} onClick={() => setHalting(!isHalting)}>
-              Halt…
-            </Button>
-          )}
+          <Actions
+            me={me}
+            isMixed={isMixed}
+            isStopping={isStopping}
+            onStop={() => setStopping(!isStopping)}
+            isHalting={isHalting}
+            onHalt={() => setHalting(!isHalting)}
+          />
         </div>
         {isHalting && (
           <HaltPanel
@@ -100,6 +91,40 @@ export function TasksPage({ me, tenant, onLoggedOut }: PageProps): ReactNode {
         )}
       </div>
     </main>
+  );
+}
+
+interface ActionsProps {
+  readonly me: PageProps['me'];
+  readonly isMixed: boolean;
+  readonly isStopping: boolean;
+  readonly onStop: () => void;
+  readonly isHalting: boolean;
+  readonly onHalt: () => void;
+}
+
+/** What can be done to many tasks. */
+function Actions({ me: { rights }, isMixed, isStopping, onStop, isHalting, onHalt }: ActionsProps): ReactNode {
+  const mayHalt = rights.includes('operate') && rights.includes('halt');
+  return (
+    <>
+      {rights.includes('cancel') && (
+        <Button
+          look="so push"
+          aria-expanded={isStopping}
+          disabled={isMixed}
+          title={isMixed ? 'Choose a tenant first' : undefined}
+          onClick={onStop}
+        >
+          Stop by filter…
+        </Button>
+      )}
+      {mayHalt && (
+        <Button look="so" aria-expanded={isHalting} onClick={onHalt}>
+          Halt…
+        </Button>
+      )}
+    </>
   );
 }
 

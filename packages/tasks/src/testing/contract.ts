@@ -39,6 +39,7 @@ import { headCases } from './contract/record/head.ts';
 import { nonceCases } from './contract/record/nonces.ts';
 import { operateCases } from './contract/record/operate.ts';
 import { overviewCases } from './contract/record/overview.ts';
+import { pauseAllCases } from './contract/record/pause-all.ts';
 import { repeatCases } from './contract/record/repeat.ts';
 import { retentionCases } from './contract/record/retention.ts';
 import { sizeCases } from './contract/record/sizes.ts';
@@ -105,6 +106,7 @@ export const storeContract: readonly ContractCase[] = [
   ...watchCases,
   ...overviewCases,
   ...operateCases,
+  ...pauseAllCases,
   ...fleetCases,
   ...feedCases,
   ...feedReaderCases,
