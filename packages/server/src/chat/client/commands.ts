@@ -34,6 +34,11 @@ interface StopRequest extends StopOptions {
   readonly messageId?: string | undefined;
 }
 
+interface ReadVersion {
+  version?: string | undefined;
+  readonly reply?: string;
+}
+
 interface Post {
   readonly body: unknown;
   readonly headers: object;
@@ -62,7 +67,7 @@ export class Commands<Message extends UIMessage> {
   /** The answers that were sent, by question or call. */
   readonly #answered = new Set<string>();
   /** What the server had when each chat was read last: its version, and the message of the reply in progress. */
-  readonly #versions = new Map<string, readonly string[]>();
+  readonly #versions = new Map<string, ReadVersion>();
   /** Counts what may change the messages of a chat. */
   #changes = 0;
 
@@ -107,10 +112,9 @@ export class Commands<Message extends UIMessage> {
     }
   }
 
-  /** What the page knows of a chat since it has read it. */
-  version(chatId: string): { readonly version?: string | undefined; readonly reply?: string | undefined } {
-    const [version, reply] = this.#versions.get(chatId) ?? [];
-    return { version, reply: reply && decodeURIComponent(reply) };
+  /** What the page has read of a chat. Without a version it is not all that it shows. */
+  version(chatId: string): ReadVersion {
+    return this.#versions.get(chatId) ?? {};
   }
 
   async readMessages(chatId: string): Promise<Message[]> {
@@ -121,7 +125,8 @@ export class Commands<Message extends UIMessage> {
       const isOther = (response.headers.get(PRINCIPAL) ?? principal) !== principal;
       if (!response.ok || isOther) throw new RefusedError(response.status, 'The chat could not be fetched');
       const messages = (await response.json()) as Message[];
-      this.#versions.set(chatId, (response.headers.get(VERSION) ?? '').split(' '));
+      const [version, reply = ''] = response.headers.get(VERSION)?.split(' ') ?? [];
+      this.#versions.set(chatId, { version, reply: decodeURIComponent(reply) });
       // What was acknowledged, or has ended, in between may be missing.
       if (changes === this.#changes) return messages;
     }

@@ -55,3 +55,29 @@ test('the messages of a chat are given up after ten seconds, so that they can be
   await vi.advanceTimersByTimeAsync(10_000);
   expect(await reading).toBe('TimeoutError');
 });
+
+test('messages that were read while a reply was streaming are read again when it has ended', async () => {
+  const reply = { id: 'm1', role: 'assistant', parts: [] } as UIMessage;
+  const fetch = (url: string, { method }: RequestInit): Promise<Response> => {
+    if (method === 'POST') return Promise.resolve(lostReply());
+    if (url.endsWith('/stream')) return Promise.resolve(new Response(null, { status: 204 }));
+    return Promise.resolve(Response.json([], { headers: { 'whoa-version': 'v1 ' } }));
+  };
+  const transport = new StoppableChatTransport({
+    api: 'http://app.test/chat',
+    fetch: fetch as typeof globalThis.fetch,
+  });
+  const message: UIMessage = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'Hello' }] };
+  const about = { chatId: 'c', messages: [message], messageId: undefined, abortSignal: undefined };
+  const stream = await transport.sendMessages({ ...about, trigger: 'submit-message' });
+  const reader = stream.getReader();
+  await reader.read();
+  const state = { version: 'v1', questions: [] };
+  expect(transport.toShown('c', await transport.readMessages('c'), [reply])).toEqual([reply]);
+  expect(transport.isShown('c', state)).toBe(false);
+  const end = reader.read();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect((await end).done).toBe(true);
+  expect(transport.toShown('c', await transport.readMessages('c'), [reply])).toEqual([]);
+  expect(transport.isShown('c', state)).toBe(true);
+});

@@ -60,6 +60,8 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
     // That of an agent is not among those that have ended, though it may wait.
     streaming.push(this.commands.version(chatId).reply);
     const live = shown.filter(({ id, role }) => role === 'assistant' && streaming.includes(id));
+    // When it has ended, the page reads again.
+    if (live.length > 0) this.commands.version(chatId).version = undefined;
     const kept = messages.map((message) => live.find(({ id }) => id === message.id) ?? message);
     const all = [...kept, ...live.filter((message) => !kept.includes(message))];
     return withPending(all, this.commands.outbox.commands(chatId));
