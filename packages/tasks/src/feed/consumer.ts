@@ -16,6 +16,10 @@ export interface FeedConsumerOptions {
   /** Called after it was registered, and when events were missed: what happened since then must be looked for. */
   readonly onGap?: ((since: number) => Promise<void>) | undefined;
   readonly onError: (error: unknown) => void;
+  /** Defaults to 15 s. */
+  readonly leaseMs?: number | undefined;
+  /** Defaults to 2 s. */
+  readonly pollMs?: number | undefined;
 }
 
 const LEASE_MS = 15_000;
@@ -31,6 +35,7 @@ const CHUNK = 50;
 export class FeedConsumer implements AsyncDisposable {
   readonly #options: FeedConsumerOptions;
   readonly #reader: FeedReader;
+  readonly #pollMs: number;
   /** The parts of which hints told; `undefined`: all are due. */
   #due: Set<number> | undefined = new Set();
   #watching: AsyncDisposable | undefined;
@@ -40,9 +45,10 @@ export class FeedConsumer implements AsyncDisposable {
   #purgedAt = -Infinity;
 
   constructor(options: FeedConsumerOptions) {
-    const { consumer } = options;
+    const { consumer, leaseMs = LEASE_MS } = options;
     this.#options = options;
-    this.#reader = { consumer, reader: crypto.randomUUID(), leaseMs: LEASE_MS };
+    this.#pollMs = options.pollMs ?? POLL_MS;
+    this.#reader = { consumer, reader: crypto.randomUUID(), leaseMs };
   }
 
   /** Resolves when no event can be missed. */
@@ -79,7 +85,7 @@ export class FeedConsumer implements AsyncDisposable {
 
   /** Reads until nothing is due, then waits. */
   async #run(): Promise<void> {
-    let waitMs = POLL_MS;
+    let waitMs = this.#pollMs;
     try {
       while (!this.#isStopped && (this.#due === undefined || this.#due.size > 0)) {
         const parts = this.#due && [...this.#due];
@@ -108,12 +114,12 @@ export class FeedConsumer implements AsyncDisposable {
     for (const page of taken.pages) if ((await this.#work(page)) || page.isFull) this.#due?.add(page.part);
     const { holds, heldUntil, now } = taken;
     if (parts !== undefined) return undefined;
-    if (holds === 0) return Math.max(0, (heldUntil ?? now) - now) + POLL_MS * world.random();
+    if (holds === 0) return Math.max(0, (heldUntil ?? now) - now) + this.#pollMs * world.random();
     if (world.clock.now() >= this.#purgedAt + PURGE_MS) {
       this.#purgedAt = world.clock.now();
       await store.feed.purge();
     }
-    return POLL_MS;
+    return this.#pollMs;
   }
 
   /** Returns whether the rest of the page must be read again. */

@@ -227,6 +227,8 @@ class ObservingTelemetry implements Telemetry {
     });
     const onEvent = (event: RunEvent): void => {
       this.#counts.recordRun(event, { agent: name, ...(live && { taskId }) });
+      // Its claim is over: a run that parks is not cancelled.
+      if (event.type === 'level-changed' && live !== undefined && this.#tasks.get(taskId) !== live) return;
       spans?.note(event);
     };
     const runIn = <T>(run: () => T): T => {
