@@ -33,6 +33,8 @@ const RARE = [
   { profile: 'mixed', seed: 80_078_394 },
   // After the yes a message comes first, and keeps the call from its page.
   { profile: 'mixed', seed: 62 },
+  // A user answers `never` after the yes to a sub-agent's call, which then continues on another worker.
+  ...[109, 222].map((seed) => ({ profile: 'nested' as const, seed })),
   // At these the simulation finds planted bugs that the seeds of a change do not find.
   ...[136, 142, 203, 215, 234, 628, 929].map((seed) => ({ profile: 'delivery' as const, seed })),
   ...[21, 587].map((seed) => ({ profile: 'suspends' as const, seed })),

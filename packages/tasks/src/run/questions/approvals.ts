@@ -31,6 +31,8 @@ export interface AskingTask {
   answer(callId: string, answer: ApprovalAnswer, by?: string): Promise<void>;
   /** Whether a question about a call waits for an answer, of this kind if one is given. */
   isAsked(callId: string, kind?: QuestionKind): boolean;
+  /** Whether a user approved a call that an earlier worker started, and that continues. */
+  isApproved?(callId: string): boolean;
   /** The `always` and `never` answers of this task. */
   readonly remembered: NonNullable<Parameters<typeof createApprovals>[0]['remembered']>;
 }
@@ -66,7 +68,8 @@ export function createTaskApprovals({ decide = decideByEffects, ...times }: Task
         const decided = decide(request);
         return decided.decision === 'allow' && task.isAsked(request.call.id, 'approve') ? { decision: 'ask' } : decided;
       };
-      const isAsked = (callId: string): boolean => task.isAsked(callId);
+      // A `never` that came later is not about a call that has started.
+      const isAsked = (callId: string): boolean => task.isAsked(callId) || task.isApproved?.(callId) === true;
       const options = { isAsked, alwaysUntil: UNTIL, decide: decideUnasked };
       return current.run(createApprovals({ ask, remembered, ...options }), work);
     },

@@ -95,6 +95,10 @@ export class TaskQuestions implements AskingTask {
     return this.#approved.get(callId);
   }
 
+  isApproved(callId: string): boolean {
+    return this.#approved.has(callId);
+  }
+
   /** A call that an earlier worker has started may run again if it still is what was approved. */
   allowAgain(callId: string, shown: string): void {
     this.#approved.set(callId, shown);
