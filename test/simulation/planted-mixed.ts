@@ -49,8 +49,8 @@ export const plantedInMixed: readonly PlantedBug[] = [
   one(
     'a call that waits for an answer ends when its worker stops',
     'run/recording.ts',
-    'if (isLeftToNext(event, holder)) return;',
-    '',
+    'if (isLeftToNext(inner, { id, isAgentCall, holder })) {',
+    'if (false as boolean) {',
   ),
   one(
     'a second answer replaces the first',
@@ -121,14 +121,14 @@ export const plantedInMixed: readonly PlantedBug[] = [
   one(
     'a client call whose question is being asked ends when its worker stops',
     'run/recording.ts',
-    'questions.mayBeInClient(callId)',
-    "questions.isAsked(callId, 'client')",
+    'questions.mayBeInClient(id)',
+    "questions.isAsked(id, 'client')",
   ),
   one(
     'a client call is not started if its task is cancelled in the store',
     'run/recovery/settle-task.ts',
-    'started: call.started || isInClient(call.tool)',
-    'started: false',
+    "call.started || isInClient ? 'unknown' : 'not-started'",
+    "'not-started'",
   ),
   one(
     'an answer is the result of every call of its task that waits',
@@ -139,7 +139,7 @@ export const plantedInMixed: readonly PlantedBug[] = [
   one(
     'a result leaves its question answered',
     'run/recording.ts',
-    "if (event.type === 'call-end') questions.endCall(event.result!.callId);",
+    "if (path.length === 0 && inner.type === 'call-end') questions.endCall(id);",
     '',
   ),
   one(

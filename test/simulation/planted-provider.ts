@@ -24,7 +24,7 @@ export const plantedInProvider: readonly PlantedBug[] = [
   ),
   one(
     'a model sees that it was away',
-    'run/agent-work.ts',
+    'run/recovery/continue.ts',
     'const isSilent = unknown.length === 0 && update === undefined;',
     'const isSilent = unknown.length === 0 && update === undefined && recovery.wait === undefined;',
   ),

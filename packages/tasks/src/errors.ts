@@ -63,7 +63,7 @@ export class StoreBusyError extends Error {
   /** The store method that was called, if that is known. */
   readonly operation: string | undefined;
 
-  constructor(message: string, { operation, ...options }: { cause?: unknown; operation?: string } = {}) {
+  constructor(message: string, { operation, ...options }: { cause?: unknown; operation?: string | undefined } = {}) {
     super(message, options);
     this.operation = operation;
   }

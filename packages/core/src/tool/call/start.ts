@@ -78,8 +78,8 @@ async function waitForYes(wanted: LiveCall, parsed: unknown, scope: CallScope): 
   const isAsked = isRequired || needsYes(wanted, input, scope);
   const shown = isAsked ? await askForApproval({ ...request, effects }, wanted, scope) : undefined;
   const answer = tool.answeredBy && (await prepareAnswer(request, wanted, scope));
-  waiting.throwIfCancelled();
   if (scope.parent?.requests?.isAsking) await scope.parent.requests.open(waiting);
+  waiting.throwIfCancelled();
   await scope.beforeCall?.(call, { tool, signal: waiting.signal, effectKey: wanted.effectKey });
   return { input, keys: findKeys(wanted, input), shown, answer };
 }
