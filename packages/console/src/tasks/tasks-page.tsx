@@ -32,7 +32,12 @@ export function TasksPage({ me, tenant, onLoggedOut }: PageProps): ReactNode {
   const state = useLive(list);
   const [isStopping, setStopping] = useState(false);
   const [isHalting, setHalting] = useState(false);
-  const haltTarget = agent !== undefined ? { agent } : tenant !== undefined ? { tenant } : { all: true as const };
+  const halting = {
+    client,
+    target: agent !== undefined ? { agent } : tenant !== undefined ? { tenant } : { all: true as const },
+    onClose: () => setHalting(false),
+    onDone: () => list.refresh(),
+  };
   // A stop by filter is about one tenant.
   const isMixed = isAll && state.tasks.some((task) => task.tenant !== me.tenant);
   const shown = state.tasks.filter(filter.matches);
@@ -61,15 +66,7 @@ export function TasksPage({ me, tenant, onLoggedOut }: PageProps): ReactNode {
             onHalt={() => setHalting(!isHalting)}
           />
         </div>
-        {isHalting && (
-          <HaltPanel
-            client={client}
-            key={JSON.stringify(haltTarget)}
-            target={haltTarget}
-            onClose={() => setHalting(false)}
-            onDone={() => list.refresh()}
-          />
-        )}
+        {isHalting && <HaltPanel {...halting} key={JSON.stringify(halting.target)} />}
         <PausedNotes client={client} paused={state.paused ?? []} onDone={() => list.refresh()} />
         <Overview state={state} />
         <StatusCounts counts={state.counts} filter={filter} />

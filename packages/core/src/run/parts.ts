@@ -70,15 +70,9 @@ export function createParts(setup: RunSetup): RunParts {
   const token = tokenFor(setup, { name: agent.name, clock: agent.world.clock });
   const transcript = new Transcript(parent?.addUsage);
   const leftovers = new Leftovers(agent.world.clock);
-  const raise: RunParts['raise'] = (reached) =>
-    askForMore(reached, {
-      runId: id,
-      budgets: agent.budgets ?? {},
-      token,
-      context,
-      leaveRunning: leftovers.add,
-      emit: (event) => gate.emit(event),
-    });
+  const emit = (event: Parameters<RunGate['emit']>[0]): void => gate.emit(event);
+  const asking = { runId: id, budgets: agent.budgets ?? {}, token, context, leaveRunning: leftovers.add, emit };
+  const raise: RunParts['raise'] = (reached) => askForMore(reached, asking);
   const account = openAccount(setup, { gate, token, raise });
   const outer = parent?.requests as Requests | undefined;
   const requests = account === undefined ? outer : new Requests([account, ...(outer?.accounts ?? [])]);
@@ -107,7 +101,7 @@ export function createParts(setup: RunSetup): RunParts {
     emitsCancelEvents: false,
     beforeCall: setup.beforeCall ?? recordCalls(parent),
     redact: setup.redact ?? parent?.redact,
-    hooks: { any: (event) => gate.emit(event) },
+    hooks: { any: emit },
   });
   const undoing: UndoOptions = {
     get calls() {

@@ -58,6 +58,7 @@ export class TaskQuestions implements AskingTask {
   readonly #decided = new Map<string, QuestionClose>();
   /** The digests of what was approved, by call. */
   readonly #approved = new Map<string, string>();
+  readonly isApproved = (callId: string): boolean => this.#approved.has(callId);
   readonly #endedCalls = new Set<string>();
   readonly #closing = new Set<string>();
 
@@ -93,10 +94,6 @@ export class TaskQuestions implements AskingTask {
   /** Returns the digest of what a user has approved. */
   findShown(callId: string): string | undefined {
     return this.#approved.get(callId);
-  }
-
-  isApproved(callId: string): boolean {
-    return this.#approved.has(callId);
   }
 
   /** A call that an earlier worker has started may run again if it still is what was approved. */

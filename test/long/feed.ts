@@ -1,4 +1,4 @@
-// The feed under kills: node test/tasks/feed-campaign.ts [EVENTS] [KILLS] [URL]. Writers ask, answer and end tasks; readers are killed
+// The feed under kills: npm run long -- feed [EVENTS] [KILLS] [URL]. Writers ask, answer and end tasks; readers are killed
 // between the work and the move. Nothing may be lost, or out of a task's order; what comes twice has the id that it had.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ const WRITERS = 16;
 const READERS = 3;
 const QUESTIONS = 4;
 const PER_TASK = 2 * QUESTIONS + 1;
-const READER = join(import.meta.dirname, 'children/feed-reader.ts');
+const READER = join(import.meta.dirname, '../tasks/children/feed-reader.ts');
 
 /** What was found. */
 export interface FeedCampaign {
@@ -59,7 +59,7 @@ export async function runFeedCampaign(url: string, events: number, kills: number
   };
   let isOver = false;
   for (let i = 0; i < READERS; i++) start();
-  const purging = setInterval(() => store.feed.purge().catch(() => {}), 500);
+  const purging = setInterval(() => void store.feed.purge().catch(() => {}), 500);
   const ids: string[] = [];
   const tasks = Math.ceil(events / PER_TASK);
   await Promise.all(
