@@ -38,6 +38,9 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'whoa requeue': 'only names the command; it runs with a task',
   'whoa run': 'only names the command; it needs a prompt',
   'whoa chat': 'only names the command; it needs a terminal',
+  'whoa approve': 'only names the command; it needs a question',
+  'whoa acp -- COMMAND': 'only names the command; it needs an agent of another make',
+  'whoa engine off AGENT': 'needs an engine; the tests of the engine run it',
   'whoa doctor': 'checks the machine, and exits with 1 without the key of a provider',
 };
 
