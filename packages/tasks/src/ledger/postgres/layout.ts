@@ -20,9 +20,9 @@ const DIGEST = createHash('sha256').update(FUNCTIONS).digest('hex').slice(0, 16)
 /** The lock timeout of a table change: everything else waits behind it. */
 const LOCK_MS = 1_000;
 
-/** Inserts the names of a store's schemas into SQL: `whoa.` is for the tables, `fn.` for the functions. */
+/** Inserts the names of a store's schemas into SQL: `whoa.` is for the tables, `fn.` for the functions. A text that ends so stays. */
 export function qualify(sql: string, schema: string): string {
-  return sql.replaceAll(/\bwhoa\./g, `"${schema}".`).replaceAll(/\bfn\./g, `"${toFunctionsSchema(schema)}".`);
+  return sql.replaceAll(/\bwhoa\.(?!')/g, `"${schema}".`).replaceAll(/\bfn\./g, `"${toFunctionsSchema(schema)}".`);
 }
 
 /** Rejects a schema name that Postgres would truncate or change. */

@@ -5,6 +5,18 @@ import { CONSUMER, DAY_MS, drain, finishOne, newReader, pages, register } from '
 /** How consumers read the feed. */
 export const feedReaderCases: readonly ContractCase[] = [
   {
+    title: 'no one is told of the ends of tasks that Whoa itself creates',
+    async run({ store }) {
+      const reader = await register(store, ['task.ended']);
+      await finishOne(store, 'whoa.webhooks');
+      const id = await finishOne(store);
+      assert.deepEqual(
+        (await drain(store, reader)).map(({ task }) => task),
+        [id],
+      );
+    },
+  },
+  {
     title: 'what a reader of the feed did not move over comes again with the same ids, and then never',
     async run({ store }) {
       const reader = await register(store, ['task.ended']);
@@ -107,15 +119,16 @@ export const feedReaderCases: readonly ContractCase[] = [
   {
     title: 'the process that reads a part is told of what is new, and those that wait that it is free',
     async run({ store }) {
-      const told = Promise.withResolvers<number>();
+      const told = Promise.withResolvers<readonly number[] | undefined>();
       const watching = await store.watch({ feed: CONSUMER }, (hint) => {
-        if (hint.type === 'feed') told.resolve(hint.part);
+        if (hint.type === 'feed') told.resolve([hint.part]);
+        if (hint.type === 'resync') told.resolve(undefined);
       });
       const reader = await register(store, ['task.ended']);
       await store.feed.take(reader, { limit: 1 });
       await finishOne(store);
-      const part = await told.promise;
-      const taken = await store.feed.take(reader, { limit: 1, parts: [part] });
+      const parts = await told.promise;
+      const taken = await store.feed.take(reader, { limit: 1, ...(parts && { parts }) });
       assert.equal(taken.result === 'taken' && taken.pages.length, 1);
       await watching[Symbol.asyncDispose]();
     },
