@@ -45,7 +45,8 @@ async function expectOneReading(open: () => TaskStore): Promise<void> {
     });
     const prometheus = await createPrometheusMetrics();
     stack.use(await createTelemetry({ prometheus, world }).watchStore(store));
-    const ready = async (): Promise<number | undefined> => readValue(await prometheus.read(), 'whoa.ready.tasks');
+    const ready = async (): Promise<number | undefined> =>
+      readValue(await prometheus.read(), 'whoa.ready.tasks', '{agent="a"}');
     await expect.poll(ready).toBeDefined();
     shown.push(await ready());
   }

@@ -65,7 +65,7 @@ test('a worker with a registered SDK sends its last spans and all metrics before
     'invoke_agent assistant',
     'execute_tool bash',
   ]);
-  for (const name of ['whoa.task.ended', 'whoa.task.created', 'whoa.task.duration'])
+  for (const name of ['whoa.claim.ended', 'whoa.task.created', 'whoa.task.duration'])
     expect(receiver.metrics).toContain(name);
 });
 
@@ -76,16 +76,16 @@ test('Prometheus reads the metrics of a worker on its own port, and those of a s
   const read = await fetch(`${metrics}/metrics`);
   expect(read.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
   const text = await read.text();
-  expect(text).toContain('whoa_task_ended_total{agent="assistant",status="success"} 1\n');
+  expect(text).toContain('whoa_claim_ended_total{agent="assistant",status="success"} 1\n');
   expect(text).toMatch(/whoa_journal_written_bytes_total [1-9]/);
   expect(text).toMatch(/whoa_model_tokens_total\{agent="assistant",type="output"\} [1-9]/);
   for (const name of Object.keys(METRICS) as MetricName[])
     if (METRICS[name].kind === 'counter' && METRICS[name].labels.length === 0)
       expect(text).toMatch(new RegExp(`^${toPrometheusName(name)} `, 'm'));
-  // What waits in the store, so that workers can be scaled by it. The server may be the one that reads it for both.
-  await expect
-    .poll(async () => (await fetch(`${metrics}/metrics`)).text(), { timeout: 20_000 })
-    .toMatch(/^whoa_ready_tasks \d/m);
+  // Of the whole store: what waits in it, and each end once, whoever wrote it. The server may be the one that reads it for both.
+  const both = async (): Promise<string> => (await fetch(`${metrics}/metrics`)).text();
+  await expect.poll(both).toMatch(/^whoa_task_ended_total\{agent="assistant",status="success"[^}]*\} 1$/m);
+  await expect.poll(both).toMatch(/^whoa_open_questions \d/m);
   expect((await fetch(metrics)).status).toBe(404);
   expect(await (await ask('/metrics')).text()).toContain('whoa_task_created_total{agent="assistant"} 1\n');
   expect((await ask('/metrics', undefined, 'another')).status).toBe(401);

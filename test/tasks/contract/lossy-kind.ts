@@ -20,7 +20,8 @@ export function withLossyBus(kind: StoreKind, faults: BusFaults): StoreKind {
           return new Proxy(changing, {
             get(_, name) {
               if (name === Symbol.asyncDispose) return () => closeAll(watching, changing);
-              const store = name === 'watch' ? watching : changing;
+              // A reader of the feed is told in its own process.
+              const store = name === 'watch' || name === 'feed' ? watching : changing;
               const value: unknown = Reflect.get(store, name);
               return typeof value === 'function' ? (value.bind(store) as unknown) : value;
             },
