@@ -55,7 +55,7 @@ export const nextFormat: readonly Change[] = [
   },
   addingMark('postgres'),
   { file: 'ledger/postgres/sql/entry.sql', find: '2 /*FORMAT*/', replace: '3 /*FORMAT*/' },
-  { file: 'ledger/postgres/layout.ts', find: 'const VERSION = 2;', replace: 'const VERSION = 3;' },
+  { file: 'ledger/postgres/layout.ts', find: 'const VERSION = 3;', replace: 'const VERSION = 4;' },
   {
     file: 'ledger/postgres/sql/take.sql',
     find: postgresTaken,

@@ -23,6 +23,7 @@ export class WatchdogLink implements AsyncDisposable {
   readonly #deadlines = new Map<number, number>();
   readonly #guard = new Guard(() => this.#watchdog?.kill('SIGKILL'));
   #unsent = '';
+  #isBatching = false;
   #watchdog: ChildProcess | undefined;
   #startedAt = 0;
   #restart: NodeJS.Timeout | undefined;
@@ -46,8 +47,14 @@ export class WatchdogLink implements AsyncDisposable {
   bound(command: GuardedCommand, withinMs: number): void {
     this.#deadlines.set(command.number, performance.now() + withinMs);
     this.#unsent += formatOrder({ ending: command, withinMs });
-    // One write for all commands that one cancel stops.
-    queueMicrotask(() => this.#flush());
+    if (this.#isBatching) return;
+    // Write the first one now: this process may do nothing else for long. The others that one cancel stops share a write.
+    this.#flush();
+    this.#isBatching = true;
+    queueMicrotask(() => {
+      this.#isBatching = false;
+      this.#flush();
+    });
   }
 
   /** Written a little later, in batches, so that no caller waits for the watchdog to read it. */
