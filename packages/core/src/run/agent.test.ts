@@ -667,10 +667,12 @@ test('a run whose turns never wait still obeys its deadline and a cancel from ou
     name: 'busy',
     planner: again,
     tools: [remember],
-    budgets: { maxDurationMs: 30 },
+    budgets: { maxDurationMs: 30, maxTurns: Infinity },
   }).run('go').outcome;
   expect(late).toMatchObject({ status: 'cancelled', reason: { kind: 'deadline' } });
-  const run = createAgent({ name: 'busy', planner: again, tools: [remember] }).run('go');
+  const run = createAgent({ name: 'busy', planner: again, tools: [remember], budgets: { maxTurns: Infinity } }).run(
+    'go',
+  );
   setTimeout(() => run.cancel({ kind: 'user' }), 1);
   expect(await run.outcome).toMatchObject({ status: 'cancelled', reason: { kind: 'user' } });
 });
