@@ -33,6 +33,7 @@ export { createReplySender } from '../conversation/send-replies.ts';
 export { describeRequest } from '../approval/question.ts';
 
 // Resuming.
+export { findOutResult } from '../tool/call/find-out.ts';
 export { RESUMED } from '../run/setup.ts';
 export { NESTED, type NestedRecorder } from '../tool/call/nested.ts';
 export type { Call } from '../tool/call/call.ts';

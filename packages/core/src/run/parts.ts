@@ -171,5 +171,5 @@ function openAccount(
 /** A call of a run inside a call is recorded by whoever records the outermost run. */
 function recordCalls(parent: NestedContext | undefined): BeforeCall | undefined {
   const { recorder, path = [] } = parent ?? {};
-  return recorder && ((call, { tool }) => recorder.beforeCall(call, { tool, path }));
+  return recorder && ((call, { tool, effectKey }) => recorder.beforeCall(call, { tool, effectKey, path }));
 }

@@ -55,7 +55,7 @@ export function record(
       await work.holder.journal.flushWhole();
       await work.checkHeld();
     },
-    beforeCall: (call, { tool }) => boundary.beforeCall(call, { tool, path: [] }),
+    beforeCall: (call, { tool, effectKey }) => boundary.beforeCall(call, { tool, effectKey, path: [] }),
     answer: work.holder.questions.answerCall,
     // Wait for the flush: the `undo-start` event is in the journal by now, but not yet in the store.
     beforeUndo: () => work.holder.journal.flushWhole(),
@@ -162,6 +162,7 @@ function withoutHistory(event: RecordedEvent): RecordedEvent {
 /** A call that is about to start. */
 interface StartingCall {
   readonly tool: Pick<Tool, 'answeredBy'>;
+  readonly effectKey: string;
   /** The calls that it is inside of. */
   readonly path: CallPath;
 }
@@ -186,7 +187,7 @@ export class WaveBoundary {
   /** Don't let a call start before its intent is stored: after a crash nothing would show that it may have run. */
   readonly beforeCall = async (
     { id: callId, tool: name }: { readonly id: string; readonly tool: string },
-    { tool: { answeredBy }, path }: StartingCall,
+    { tool: { answeredBy }, effectKey, path }: StartingCall,
   ): Promise<void> => {
     const { parking } = this.#work;
     const { journal, token, questions } = this.#work.holder;
@@ -196,7 +197,8 @@ export class WaveBoundary {
     if (answeredBy !== undefined) return;
     const id = toPathId(path, callId);
     parking.startCall(callId, path);
-    const intent = wrapEvent(path, { type: 'call-intent', callId, tool: name, shown: questions.findShown(id) });
+    const shown = questions.findShown(id);
+    const intent = wrapEvent(path, { type: 'call-intent', callId, tool: name, shown, effectKey });
     const closes = questions.takeCloses(id);
     if (closes.length > 0) {
       // In one step: an answer that was acted on is never acted on again.

@@ -1,7 +1,9 @@
 import { isObject } from '../../stop/settings.ts';
 import type { CancellationToken } from '../../stop/token/token.ts';
 import { waitUntilLevel } from '../../stop/wait.ts';
+import type { CallResult } from '../result.ts';
 import type { Finding, FindOutContext, RawResult, Tool } from '../tool.ts';
+import { toEnding, withoutEffect } from './ending.ts';
 
 /** The longest that one look may take. */
 export const FIND_OUT_MS = 5_000;
@@ -48,6 +50,33 @@ export async function look({ tool, input, about, token, leaveRunning }: Look): P
   const end = await waitUntilLevel(looking, token, 'kill');
   if (end.by === 'level') leaveRunning('finding out', looking);
   return end.by === 'value' && isFinding(end.value) ? end.value : stillUnknown();
+}
+
+/**
+ * Asks a tool how the call of a lost worker ended.
+ *
+ * @returns The call's result, marked as found out; `undefined` if it is still unknown.
+ */
+export async function findOutResult(
+  tool: Tool,
+  { token, ...call }: Pick<Look, 'input' | 'about' | 'token'>,
+): Promise<CallResult | undefined> {
+  const limit = token.child({ name: `finding out about ${tool.name}`, minimumLevel: 'abort' });
+  limit.cancelAfter(FIND_OUT_MS, { kind: 'deadline' }, { mode: 'kill' });
+  try {
+    const finding = await look({ tool, ...call, token: limit, leaveRunning: () => {} });
+    if (finding.found === 'unknown') return undefined;
+    const at = token.clock.now();
+    const about = { callId: call.about.callId, tool: tool.name, startedAt: call.about.startedAt, endedAt: at };
+    const known = { about, effects: tool.effects, nested: false, shown: undefined, redact: undefined };
+    const result =
+      finding.found === 'finished'
+        ? toEnding({ state: 'finished', value: finding.result }, known).result
+        : withoutEffect(about);
+    return Object.freeze({ ...result, foundOut: { at } });
+  } finally {
+    limit[Symbol.dispose]();
+  }
 }
 
 function isFinding(value: unknown): value is Finding {

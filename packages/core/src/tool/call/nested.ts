@@ -76,6 +76,7 @@ export interface NestedRecorder {
 
 interface RecordedCall {
   readonly tool: { readonly answeredBy?: 'user' | 'client' };
+  readonly effectKey: string;
   /** The calls that the call is inside of, outermost first. */
   readonly path: readonly OuterCall[];
 }

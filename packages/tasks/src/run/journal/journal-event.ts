@@ -51,6 +51,8 @@ export type JournalEvent =
       readonly callId: string;
       readonly tool: string;
       readonly shown?: string;
+      /** The idempotency key of its effect. The call keeps it on every worker. */
+      readonly effectKey?: string;
       /** It did not start after all: its worker handed the task on. */
       readonly withdrawn?: boolean;
     }

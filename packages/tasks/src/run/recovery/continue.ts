@@ -1,22 +1,28 @@
 import { type Agent, type CallResult, createRuntime, isCancelledError, type Message, type Tool } from '@whoa/core';
 import type { ApprovalRequest, Approve } from '@whoa/core/approval';
 import type { UserMessage, World } from '@whoa/core/embed';
-import { type Call, type Hooks, NESTED, type NestedRecorder, RESUMED, type RuntimeEvent } from '@whoa/core/internal';
+import {
+  type Call,
+  findOutResult,
+  type Hooks,
+  NESTED,
+  type NestedRecorder,
+  RESUMED,
+  type RuntimeEvent,
+} from '@whoa/core/internal';
 import { type CallPath, toPathId, wrapEvent } from '../journal/nested.ts';
 import type { TaskApprovals } from '../questions/approvals.ts';
 import { type RecordedWork, recordEvent, WaveBoundary } from '../recording.ts';
 import type { ResumeRule } from '../runner.ts';
 import { findAgent } from './find-agent.ts';
+import { type AgentUpdate, diffAgentVersion, resumeNotice } from './notice.ts';
 import {
-  type AgentUpdate,
   createLostResult,
   decideRecovery,
-  diffAgentVersion,
   findStartable,
   joinWords,
   type OpenCall,
   type RecoveryState,
-  resumeNotice,
 } from './resume.ts';
 
 export interface AgentWork extends RecordedWork {
@@ -177,20 +183,25 @@ async function closeOpenCalls(
     emitsCancelEvents: false,
     context: work.task.context,
     workId: [work.task.id, ...path.map(({ callId }) => callId)].join('/'),
-    beforeCall: (call, { tool }) => boundary.beforeCall(call, { tool, path }),
+    beforeCall: (call, { tool, effectKey }) => boundary.beforeCall(call, { tool, effectKey, path }),
     approve: approveAgain(approved, lost.agent, work),
     answer: questions.answerCall,
     ...(path.length > 0 && { [NESTED]: { ...UNUSED, path } }),
   });
   // What they depend on has succeeded: they were started.
-  const calls = again.map(({ id, tool, input }) => ({ id, tool, input }));
+  const calls = again.map(({ id, tool, input, effectKey }) => ({ id, tool, input, ...(effectKey && { effectKey }) }));
   const ran = new Map(
     (await results(runtime.execute(calls, { token }))).map((result) => [result.callId, toLostResult(result)]),
+  );
+  const found = await findOutLost(
+    open.filter(({ id }) => fates.get(id) === 'unknown'),
+    { tools, path, ...lost },
+    work,
   );
   const closed = open.map((call) => {
     const fate = fates.get(call.id)!;
     if (fate === 'again') return ran.get(call.id)!;
-    const result = createLostResult(call, fate, world.clock.now());
+    const result = found.get(call.id) ?? createLostResult(call, fate, world.clock.now());
     journal.add(wrapEvent(path, { type: 'call-end', result }));
     questions.endCall(idOf(call));
     return result;
@@ -202,8 +213,30 @@ async function closeOpenCalls(
 /** A runtime outside a run has no agents in its calls. */
 const UNUSED = { addUsage: (): void => {}, undoes: (): boolean => false, leaveRunning: (): void => {} };
 
-const toCall = ({ id, tool, input, dependsOn: needs }: OpenCall): Call => {
-  return { id, tool, input, ...(needs && { dependsOn: needs }) };
+/** Asks tools how their calls ended. A call that is still unknown has no result here. */
+async function findOutLost(
+  unknown: readonly OpenCall[],
+  { tools, path }: LostRun & { readonly tools: readonly Tool[] },
+  { holder, task }: AgentWork,
+): Promise<ReadonlyMap<string, CallResult>> {
+  const found = new Map<string, CallResult>();
+  const workId = [task.id, ...path.map(({ callId }) => callId)].join('/');
+  const { context } = task;
+  await Promise.all(
+    unknown.map(async ({ id, tool: name, input, isTruncated, effectKey, startedAt = 0 }) => {
+      const tool = tools.find((one) => one.name === name);
+      // Without its input or its key, a look could be about another effect.
+      if (tool?.findOut === undefined || isTruncated || effectKey === undefined) return;
+      const about = { callId: id, effectKey, startedAt, workId, context };
+      const result = await findOutResult(tool, { input, about, token: holder.token });
+      if (result !== undefined) found.set(id, result);
+    }),
+  );
+  return found;
+}
+
+const toCall = ({ id, tool, input, dependsOn: needs, effectKey }: OpenCall): Call => {
+  return { id, tool, input, ...(needs && { dependsOn: needs }), ...(effectKey && { effectKey }) };
 };
 
 /** Allows calls again that still are what was approved. Other calls may need approval now. */

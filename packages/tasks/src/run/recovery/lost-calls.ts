@@ -10,6 +10,7 @@ export interface EndedCall {
   readonly path: CallPath;
   readonly result: CallResult;
   readonly input: unknown;
+  readonly effectKey: string | undefined;
   readonly tool: Tool | undefined;
   /** The journal has it only in part. */
   readonly isCut: boolean;
@@ -31,8 +32,8 @@ export function listEnded(
       if (state.nested.has(callId) && result.state !== 'unknown') continue;
       const tool = own.find(({ name }) => name === result.tool);
       const at = state.order.get(callId) ?? Infinity;
-      const [input, isCut] = [state.inputs.get(callId), state.cut.has(callId)];
-      found.push({ id: toPathId(path, callId), path, result, input, tool, isCut, at });
+      const [input, isCut, effectKey] = [state.inputs.get(callId), state.cut.has(callId), state.effectKeys.get(callId)];
+      found.push({ id: toPathId(path, callId), path, result, input, tool, isCut, at, effectKey });
     }
   });
   return found.toSorted((a, b) => a.at - b.at);

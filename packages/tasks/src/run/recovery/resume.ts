@@ -1,5 +1,4 @@
-import type { Agent, CallResult, CancelReason, Message, RunEvent, StopReport, Tool } from '@whoa/core';
-import type { UserMessage } from '@whoa/core/embed';
+import type { CallResult, CancelReason, Message, RunEvent, StopReport, Tool } from '@whoa/core';
 import { HistoryBuilder, toReplyText } from '@whoa/core/internal';
 import type { JournalEntry, ProviderWait } from '../../task.ts';
 import type { PostponedTurn } from '../journal/journal-event.ts';
@@ -18,6 +17,9 @@ export interface OpenCall {
   readonly dependsOn?: readonly string[];
   /** The digest of what was shown to the user who approved it. */
   readonly shown?: string | undefined;
+  /** The key of its effect, if it may have started. */
+  readonly effectKey?: string | undefined;
+  readonly startedAt?: number | undefined;
 }
 
 /** How an undo ended, and why it failed. */
@@ -39,6 +41,8 @@ export interface RecoveryState {
   readonly undone: ReadonlyMap<string, UndoEnd>;
   /** The input of each call. */
   readonly inputs: ReadonlyMap<string, unknown>;
+  /** The keys of the effects of calls that may have started. */
+  readonly effectKeys: ReadonlyMap<string, string>;
   /** The messages are the whole history, not only what the run added: it had compacted the history. */
   readonly isWhole: boolean;
   /** Calls that the journal has only in part. */
@@ -72,6 +76,8 @@ class Reading {
   readonly cut = new Set<string>();
   readonly needs = new Map<string, readonly string[] | undefined>();
   readonly shown = new Map<string, string | undefined>();
+  readonly effectKeys = new Map<string, string>();
+  readonly startedAt = new Map<string, number>();
   /** How many workers have started each call, or were about to. */
   readonly intents = new Map<string, number>();
   isWhole: boolean = false;
@@ -88,6 +94,7 @@ type OwnEvent =
       readonly callId: string;
       readonly tool: string;
       readonly shown?: string;
+      readonly effectKey?: string;
       /** The call did not start: its worker was told to hand the task on. */
       readonly withdrawn?: boolean;
     }
@@ -97,7 +104,8 @@ type OwnEvent =
 /** Reads a journal from the start. */
 export function readRecoveryState(journal: readonly JournalEntry[]): RecoveryState {
   const reading = new Reading();
-  for (const { event, position } of journal) read(reading, event as unknown as RunEvent | OwnEvent, { position });
+  for (const { event, position, at } of journal)
+    read(reading, event as unknown as RunEvent | OwnEvent, { position, time: at });
   return toState(reading);
 }
 
@@ -106,21 +114,27 @@ function toState(reading: Reading): RecoveryState {
   const { messages, results } = history;
   const open = [...history.openCalls].map(({ callId: id, tool, input, isStarted: started }): OpenCall => {
     const dependsOn = reading.needs.get(id);
-    const more = { shown: reading.shown.get(id), ...(dependsOn && { dependsOn }) };
+    const kept = {
+      shown: reading.shown.get(id),
+      effectKey: reading.effectKeys.get(id),
+      startedAt: reading.startedAt.get(id),
+    };
+    const more = { ...kept, ...(dependsOn && { dependsOn }) };
     return { id, tool, input, started, isTruncated: isTruncated(input), ...more };
   });
   const partial = toReplyText({ content: history.partial });
   const last = messages.at(-1);
   const isComplete = open.length === 0 && last?.role === 'assistant' && last.stopReason === 'stop' && partial === '';
-  const { order, spent, isNestedRecorded } = reading;
+  const { order, spent, isNestedRecorded, effectKeys } = reading;
   const nested = new Map([...reading.nested].map(([callId, one]) => [callId, toState(one)]));
-  const more = { nested, isNestedRecorded, isCut: reading.isCut, order, spent };
+  const more = { nested, isNestedRecorded, isCut: reading.isCut, order, spent, effectKeys };
   const known = { undone, inputs, cut, isWhole, version, wait, ...more };
   return { messages, open, results, partial, isComplete, ...known };
 }
 
 interface ReadAt {
   readonly position: number;
+  readonly time: number;
   /** The entry is not whole. */
   readonly isCut?: boolean;
 }
@@ -159,7 +173,7 @@ function read(reading: Reading, event: RunEvent | OwnEvent, at: ReadAt): void {
       reading.wait = event;
       break;
     case 'call-intent':
-      noteIntent(reading, event);
+      noteIntent(reading, event, at.time);
       break;
     case 'call-end':
       if (isCut) reading.cut.add(event.result.callId);
@@ -181,11 +195,14 @@ function read(reading: Reading, event: RunEvent | OwnEvent, at: ReadAt): void {
   }
 }
 
-function noteIntent({ history, intents, inputs, shown }: Reading, event: Extract<OwnEvent, { type: 'call-intent' }>) {
-  const { callId, tool } = event;
+function noteIntent(reading: Reading, event: Extract<OwnEvent, { type: 'call-intent' }>, time: number): void {
+  const { history, intents, inputs, shown, effectKeys } = reading;
+  const { callId, tool, effectKey } = event;
   const count = (intents.get(callId) ?? 0) + (event.withdrawn ? -1 : 1);
   intents.set(callId, count);
   if (!event.withdrawn) shown.set(callId, event.shown);
+  if (effectKey !== undefined) effectKeys.set(callId, effectKey);
+  reading.startedAt.set(callId, time);
   if (count > 0) history.startCall(callId);
   // An earlier worker may have started it. If none has, it had no effect.
   else if (history.isOpen(callId)) history.openCall({ callId, tool, input: inputs.get(callId) });
@@ -240,41 +257,6 @@ export function createLostResult(
   endedAt: number,
 ): CallResult {
   return { callId: call.id, tool: call.tool, state, content: LOST_CALL_TEXT[state], isError: true, endedAt };
-}
-
-/** The agent was changed while its worker was away. */
-export interface AgentUpdate {
-  readonly from: string;
-  readonly to: string;
-  /** Tools that the run has used and that the agent no longer has. */
-  readonly removedTools: readonly string[];
-}
-
-/** Returns what changed since a run was started; `undefined` if its agent is the same, or not known to be another. */
-export function diffAgentVersion(
-  { version: from, messages, open }: RecoveryState,
-  { version: to, tools }: Pick<Agent, 'version' | 'tools'>,
-): AgentUpdate | undefined {
-  if (from === undefined || to === undefined || from === to) return undefined;
-  const results = messages.filter((message) => message.role === 'tool');
-  const used = [...results, ...open].map(({ tool }) => tool);
-  const has = new Set(tools.map(({ name }) => name));
-  return { from, to, removedTools: [...new Set(used)].filter((name) => !has.has(name)) };
-}
-
-/** The message to the model when it continues after a crash. */
-export function resumeNotice(unknown: readonly CallResult[], update?: AgentUpdate): UserMessage {
-  const sentences = ['The process you ran in was restarted; continue where you left off.'];
-  if (update !== undefined) {
-    sentences.push('Your instructions or tools have changed since; use the ones you have now.');
-    if (update.removedTools.length > 0)
-      sentences.push(`You no longer have these tools: ${update.removedTools.join(', ')}.`);
-  }
-  if (unknown.length > 0) {
-    const names = unknown.map(({ tool, callId }) => `${tool} (${callId})`).join(', ');
-    sentences.push(`It is not known whether these took effect: ${names}. Do not repeat them without checking.`);
-  }
-  return { role: 'user', isNotice: true, content: sentences.join(' ') };
 }
 
 /** Describes calls of a lost worker for the stop report. */

@@ -33,7 +33,7 @@ export async function undoAfterCrash(
   try {
     for (const call of listEnded(recovery, tools, closed).toReversed()) {
       if (!needsUndo(call, undone) || shielded.isCancelled) continue;
-      const { id, path, tool, result: ended, input } = call;
+      const { id, path, tool, result: ended, input, effectKey } = call;
       const { callId } = ended;
       const about = { callId, tool: ended.tool };
       // Don't undo a call with a cut journal entry: undoing half of it could do harm.
@@ -45,7 +45,7 @@ export async function undoAfterCrash(
       await journal.flush();
       const result = { ...ended, input };
       const own = [workId, ...path.map((outer) => outer.callId)].join('/');
-      const within = { callId, workId: own, signal: shielded.signal, context };
+      const within = { callId, effectKey, workId: own, signal: shielded.signal, context };
       const undoing = (async () => tool!.undo!(result, within))();
       const end = await waitUntilLevel(undoing, shielded, 'kill');
       const state = end.by === 'value' ? 'undone' : end.by === 'error' ? 'failed' : 'unknown';
