@@ -82,10 +82,17 @@ function findWatchdog({ pid }: ChildProcess): number | undefined {
   });
 }
 
+/** A watchdog that is just being started has no name yet. */
+async function waitForWatchdog(host: ChildProcess): Promise<number> {
+  await until(() => findWatchdog(host) !== undefined, 20_000);
+  return findWatchdog(host)!;
+}
+
 /** Kills a host and its watchdog, which it would start again. */
 async function killBoth(host: ChildProcess): Promise<void> {
+  const watchdog = await waitForWatchdog(host);
   host.kill('SIGSTOP');
-  process.kill(findWatchdog(host)!, 'SIGKILL');
+  process.kill(watchdog, 'SIGKILL');
   host.kill('SIGKILL');
   await until(() => host.signalCode !== null, 5_000);
 }
@@ -212,7 +219,7 @@ test('a watchdog that a command froze is continued, and replaced if that happens
   const mark = createMark();
   const host = spawnHost('wait', [`sleep ${mark}`]);
   await until(() => findMarked(mark).length > 1, 20_000);
-  const watchdog = findWatchdog(host)!;
+  const watchdog = await waitForWatchdog(host);
   await until(() => isListening(watchdog), 20_000);
   process.kill(watchdog, 'SIGSTOP');
   await until(() => !isFrozen(watchdog), 20_000);
