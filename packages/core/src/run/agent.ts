@@ -10,7 +10,7 @@ import type { RunInput } from './history/message.ts';
 import { createModelPlanner } from './reply/model-planner.ts';
 import { type Run, startRun } from './run.ts';
 import { type AgentOptions, RESUMED, type RunOptions, readAgentOptions, readRunOptions } from './setup.ts';
-import { MODELS, modelsOf, type WithModels } from './spending/models.ts';
+import { listModels, MODELS, type WithModels } from './spending/models.ts';
 import { checkPrices } from './spending/price.ts';
 
 /** Runs a model or a planner with tools. Create one with `createAgent`. */
@@ -57,7 +57,7 @@ export function createAgent(agentOptions: AgentOptions): Agent {
   const keys = new ExclusiveKeys();
   const planner = options.planner ?? createModelPlanner({ model: model!, instructions, retry, tools, world });
   const agent = { ...options, planner, tools, world, lateResults, keys };
-  const models = modelsOf(planner, tools);
+  const models = listModels(planner, tools);
   checkAsking(options.budgets);
   if (options.budgets?.usd !== undefined) checkPrices(options.budgets, models);
   const made: WithModels<Agent> & { readonly [RESUMED]: Approve | undefined } = {

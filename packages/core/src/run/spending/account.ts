@@ -1,5 +1,5 @@
 import type { Usage } from '../history/message.ts';
-import { describeMissingPrice, MICRO_USD, type ModelIds, type Prices, priceOf } from './price.ts';
+import { describeMissingPrice, findPrice, MICRO_USD, type ModelIds, type Prices } from './price.ts';
 
 /** What a run has spent, in whole millionths of a US dollar. */
 export interface Spending {
@@ -59,7 +59,7 @@ export class Account {
 
   /** Returns what to reserve for a request: at least what the dearest one so far cost. */
   amountFor(estimate: Usage, ids: ModelIds): number | undefined {
-    const amount = priceOf(this.#options, estimate, ids);
+    const amount = findPrice(this.#options, estimate, ids);
     if (amount === undefined) this.#missing = ids;
     return amount === undefined ? undefined : Math.max(amount, this.#dearest);
   }
@@ -125,7 +125,7 @@ export class Account {
   }
 
   #charge(usage: Usage | undefined, ids: ModelIds, atLeast: number): void {
-    const cost = usage && priceOf(this.#options, usage, ids);
+    const cost = usage && findPrice(this.#options, usage, ids);
     if (usage !== undefined && cost === undefined) this.#missing = ids;
     const isKnown = usage?.isComplete === true && cost !== undefined;
     const amount = isKnown ? cost : Math.max(cost ?? 0, atLeast);

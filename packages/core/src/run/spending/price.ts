@@ -39,7 +39,7 @@ export const pricesRule: Rule = (value, field) => {
 };
 
 /** Returns what a request costs in millionths of a dollar, rounded up; `undefined` if that is not known. */
-export function priceOf({ prices, price }: Prices, usage: Usage, ids: ModelIds): number | undefined {
+export function findPrice({ prices, price }: Prices, usage: Usage, ids: ModelIds): number | undefined {
   try {
     const usd = price === undefined ? fromTable(prices, usage, ids) : price(usage, ids[1] ?? ids[0]);
     // Less than a rounding error of the product is not a millionth more.
