@@ -28,7 +28,7 @@ async function loop(format: (typeof formats)[number], repeats: 'allowed' | undef
 }
 
 test.each(formats)(
-  '%s: a model that makes one call 220 times is told at the 4th and ends at the 6th',
+  '%s: a model that makes one call 220 times reads why at the 4th and ends at the 6th',
   async (format) => {
     const { outcome, ran, requests, told } = await loop(format, undefined);
     // The 5th request carries the result of the 4th call.

@@ -59,7 +59,7 @@ async function settleDown(): Promise<void> {
 const end = (outcome: Outcome): string =>
   outcome.status === 'cancelled' ? `${outcome.reason.kind}: ${outcome.reason.message}` : outcome.status;
 
-test('a run that reaches its limit in money asks for more, and goes on with it', async () => {
+test('a run that reaches its limit in money asks for more, and continues with it', async () => {
   const { outcome, asked } = await run({ usd: 0.009 }, () => ({ more: 0.0006 }));
   expect(asked.map(({ text }) => text)).toEqual([
     '0.0008 of 0.009 USD spent in 2 turns. How much more?',

@@ -38,9 +38,9 @@ test('a call that is started again keeps its key', async () => {
 });
 
 test('a guarded function has a key of its own, or the one of an earlier attempt', async () => {
-  const keyOf = (options: { effectKey?: string } = {}): Promise<string> =>
+  const getKey = (options: { effectKey?: string } = {}): Promise<string> =>
     guard(({ effectKey }) => Promise.resolve(effectKey), { name: 'pay', ...options });
-  expect(await keyOf()).not.toBe(await keyOf());
-  expect(await keyOf({ effectKey: 'k-7' })).toBe('k-7');
-  await expect(keyOf({ effectKey: '' })).rejects.toThrow('effectKey');
+  expect(await getKey()).not.toBe(await getKey());
+  expect(await getKey({ effectKey: 'k-7' })).toBe('k-7');
+  await expect(getKey({ effectKey: '' })).rejects.toThrow('effectKey');
 });

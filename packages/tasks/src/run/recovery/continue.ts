@@ -155,9 +155,9 @@ async function closeOpenCalls(
 ): Promise<readonly CallResult[]> {
   const { agent, world } = work;
   const { token, journal, questions } = work.holder;
-  const idOf = ({ id }: OpenCall): string => toPathId(path, id);
+  const toId = ({ id }: OpenCall): string => toPathId(path, id);
   const decide = (call: OpenCall) => {
-    if (questions.isAsked(idOf(call), 'client')) return 'unknown';
+    if (questions.isAsked(toId(call), 'client')) return 'unknown';
     const fate = decideRecovery(call, tools);
     // A sub-agent continues or is unknown: from its start it would repeat what its calls have done.
     return fate === 'again' && findAgent(call.tool, tools) !== undefined ? 'unknown' : fate;
@@ -174,7 +174,7 @@ async function closeOpenCalls(
       work.onEvent?.({ ...wrapped, at: event.at, runId: `${work.task.id}.${work.task.epoch}` });
     },
   };
-  const approved = new Map(again.flatMap((call) => (call.shown === undefined ? [] : [[idOf(call), call.shown]])));
+  const approved = new Map(again.flatMap((call) => (call.shown === undefined ? [] : [[toId(call), call.shown]])));
   const runtime = createRuntime({
     tools,
     lateResults: agent.lateResults,
@@ -203,7 +203,7 @@ async function closeOpenCalls(
     if (fate === 'again') return ran.get(call.id)!;
     const result = found.get(call.id) ?? createLostResult(call, fate, world.clock.now());
     journal.add(wrapEvent(path, { type: 'call-end', result }));
-    questions.endCall(idOf(call));
+    questions.endCall(toId(call));
     return result;
   });
   await journal.flush();
